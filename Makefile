@@ -1,0 +1,61 @@
+# Every target builds the virtual environment that it needs by itself: python3 and make are enough.
+# A second time it only looks at a time stamp.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# Choose the interpreter with `make PYTHON=python3.12 test`; asking for one has it checked each time.
+ifneq ($(filter command line environment,$(origin PYTHON)),)
+asked_python := asked-python
+endif
+PYTHON ?= python3
+# How many test processes run at once. Tests start servers of their own, so more is not faster.
+JOBS ?= 2
+
+bin := .venv/bin
+dev := .venv/.stamp-dev
+# The larger install serves the demo too.
+demo_env := $(if $(wildcard $(dev)),$(dev),.venv/.stamp-demo)
+bootstrap_needs := pyproject.toml scripts/bootstrap.py $(asked_python)
+
+.venv/.stamp-%: $(bootstrap_needs)
+	@$(PYTHON) scripts/bootstrap.py $*
+
+.PRECIOUS: .venv/.stamp-%
+.PHONY: help demo test check bench prove docs console fmt clean asked-python
+asked-python:
+
+help: ## Show this list
+	@echo 'make TARGET    (each builds .venv by itself; PYTHON=python3.12 chooses the interpreter)'
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
+	  | while IFS='|' read -r name text; do printf '  %-9s %s\n' "$$name" "$$text"; done
+
+demo: $(demo_env) ## Agent, providers and crashes before your eyes (SABOTAGE=new-key breaks one rule)
+	@$(bin)/ascertain demo $(if $(SABOTAGE),--sabotage $(SABOTAGE))
+
+test: $(dev) ## Run the tests (ARGS='-k word' goes to pytest)
+	@$(bin)/python -m pytest tests --ignore=tests/prove -n $(JOBS) --dist loadfile $(ARGS)
+
+check: $(dev) ## Lint, format, types (mypy and pyright), layers, rules of the repository
+	@$(bin)/python scripts/check.py
+
+bench: $(dev) ## Measure: disk, raw floor, guarded write and read, with ratios
+	@$(bin)/python bench/run.py $(ARGS)
+
+prove: $(dev) ## The proof at gate size: fault table, search, mutants, kills; prints its tables
+	@JOBS=$(JOBS) $(bin)/python scripts/prove.py $(ARGS)
+
+docs: ## Build the documentation site
+	@echo 'make docs: not built yet. The pages are plain Markdown: read README.md and docs/.' >&2; exit 2
+
+console: ## Start the review console
+	@echo 'make console: not built yet. Until it is: ascertain actions, show, why, resolve.' >&2; exit 2
+
+fmt: $(dev) ## Format the code and put right what can be put right by itself
+	@$(bin)/ruff check --fix-only --quiet .
+	@$(bin)/ruff format .
+
+clean: ## Remove what this file builds
+	rm -rf .venv .venv.lock build dist out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
