@@ -2,144 +2,117 @@
 
     python3 scripts/bootstrap.py demo|dev
 
-Runs on any Python 3.6 or newer: if it is not one that the package supports, it looks for one that is.
-Two of these at the same time wait for each other.
+Starts on any Python from 3.6 on: if it is not one that the package supports, it looks for one that
+is. Two of these at the same time wait for each other.
 """
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VENV = os.path.join(ROOT, ".venv")
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+VENV_PYTHON = VENV / "bin" / "python"
 LOWEST, BELOW = (3, 11), (3, 14)
-# The larger set first: it serves the smaller one too.
-SETS = {"dev": "the checks, the tests and the proofs", "demo": "the demo"}
+PURPOSE = {
+    "dev": "what the checks, the tests and the proofs need",
+    "demo": "what the demo needs",
+}
+
+
+def version_of(python):
+    """(3, 12) for a Python that really starts, else None: a version manager's shim may not."""
+    ask = "import sys; print(sys.version_info[0], sys.version_info[1])"
+    try:
+        done = subprocess.run(
+            [str(python), "-c", ask], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    except OSError:
+        return None
+    if done.returncode:
+        return None
+    major, minor = done.stdout.split()
+    return int(major), int(minor)
 
 
 def supported(version):
-    return LOWEST <= tuple(version[:2]) < BELOW
+    return version is not None and LOWEST <= version < BELOW
 
 
-def find_interpreter():
-    """A supported Python on the path that really starts (a version manager's shim may not)."""
+def use_supported_python():
+    """Return only on a supported Python; otherwise start again under one, or end with a sentence."""
+    mine = sys.version_info[:2]
+    if supported(mine):
+        return
     for name in ("python3.13", "python3.12", "python3.11", "python3", "python"):
         path = shutil.which(name)
-        if path is None:
-            continue
-        ask = "import sys; print(sys.version_info[0], sys.version_info[1])"
-        done = subprocess.run([path, "-c", ask], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        if done.returncode == 0 and supported([int(part) for part in done.stdout.split()]):
-            return path
-    return None
-
-
-def use_supported_interpreter():
-    """Return only on a supported Python; otherwise start again under one, or end with a sentence."""
-    if supported(sys.version_info):
-        return
-    path = find_interpreter()
-    if path is None:
-        sys.exit(
-            "ascertain needs Python 3.11, 3.12 or 3.13; `{}` is {}.{} and no other was found.\n"
-            "Install one, or name it: make PYTHON=/path/to/python3.12 ...".format(
-                sys.executable, *sys.version_info[:2]
-            )
-        )
-    print("Python {}.{} is too old or too new; using {}".format(*sys.version_info[:2], path))
-    sys.stdout.flush()
-    os.execv(path, [path, os.path.abspath(__file__)] + sys.argv[1:])
-
-
-def venv_python():
-    return os.path.join(VENV, "bin", "python")
-
-
-def stamp_path(wanted):
-    return os.path.join(VENV, ".stamp-" + wanted)
+        if path and supported(version_of(path)):
+            print(f"Python {mine[0]}.{mine[1]} is not supported; using {path}", flush=True)
+            os.execv(path, [path, str(Path(__file__).resolve()), *sys.argv[1:]])
+    sys.exit(
+        "ascertain needs Python 3.11, 3.12 or 3.13; "
+        f"{sys.executable} is {mine[0]}.{mine[1]} and no other was found.\n"
+        "Install one, or name it: make PYTHON=/path/to/python3.12 ..."
+    )
 
 
 def stamp_text():
     """What an install depends on: the project file and the Python that it was made for."""
-    with open(os.path.join(ROOT, "pyproject.toml"), "rb") as project:
-        digest = hashlib.sha256(project.read()).hexdigest()
-    return "{}\npython {}.{}\n".format(digest, *sys.version_info[:2])
+    digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    return f"{digest}\npython {sys.version_info[0]}.{sys.version_info[1]}\n"
 
 
-def read(path):
-    try:
-        with open(path) as stamp:
-            return stamp.read()
-    except FileNotFoundError:
-        return None
-
-
-def serves(wanted):
-    """The stamps that are good enough for `wanted`."""
-    return ["dev"] if wanted == "dev" else ["dev", wanted]
+def stamps_that_serve(wanted):
+    """The larger set serves the demo too."""
+    return [VENV / f".stamp-{name}" for name in ({wanted, "dev"} & set(PURPOSE))]
 
 
 def is_current(wanted):
     now = stamp_text()
-    return any(read(stamp_path(name)) == now for name in serves(wanted))
-
-
-def venv_is_usable():
-    """It exists, starts, and is of the Python that we were asked to use."""
-    if not os.path.exists(venv_python()):
-        return False
-    ask = "import sys; print(sys.version_info[0], sys.version_info[1])"
-    try:
-        done = subprocess.run([venv_python(), "-c", ask], stdout=subprocess.PIPE)
-    except OSError:
-        return False
-    return done.returncode == 0 and tuple(map(int, done.stdout.split())) == sys.version_info[:2]
+    return any(stamp.exists() and stamp.read_text() == now for stamp in stamps_that_serve(wanted))
 
 
 def run(command, advice):
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, cwd=str(ROOT), stdin=subprocess.DEVNULL)
     if done.returncode:
-        sys.exit("\n{}\n(exit code {}: {})".format(advice, done.returncode, " ".join(command)))
+        sys.exit(f"\n{advice}\n(exit code {done.returncode}: {' '.join(command)})")
 
 
 def build(wanted):
     started = time.time()
-    if not venv_is_usable():
-        print("Making .venv with {} ({}.{}.{})".format(sys.executable, *sys.version_info[:3]))
-        sys.stdout.flush()
+    if version_of(VENV_PYTHON) != sys.version_info[:2]:
+        print(f"Making .venv with Python {sys.version.split()[0]} ({sys.executable})", flush=True)
         run(
-            [sys.executable, "-m", "venv", "--clear", VENV],
-            "The virtual environment could not be made. On Debian and Ubuntu: "
-            "apt-get install python3-venv",
+            [sys.executable, "-m", "venv", "--clear", str(VENV)],
+            "The virtual environment could not be made. "
+            "On Debian and Ubuntu: apt-get install python3-venv",
         )
-    print("Installing what {} need(s) into .venv: a minute or two, once".format(SETS[wanted]))
-    sys.stdout.flush()
-    pip = [venv_python(), "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
+    print(f"Installing {PURPOSE[wanted]} into .venv: up to a minute or two, once", flush=True)
+    pip = [str(VENV_PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
     run(
-        pip + ["install", "--editable", ".[{}]".format(wanted)],
+        [*pip, "install", "--editable", f".[{wanted}]"],
         "The packages could not be installed. Is the Python package registry within reach?",
     )
-    with open(stamp_path(wanted), "w") as stamp:
-        stamp.write(stamp_text())
-    print("Ready after {:.0f} s".format(time.time() - started))
+    (VENV / f".stamp-{wanted}").write_text(stamp_text())
+    print(f"Ready after {time.time() - started:.0f} s", flush=True)
 
 
 def main(arguments):
-    if len(arguments) != 1 or arguments[0] not in SETS:
+    if len(arguments) != 1 or arguments[0] not in PURPOSE:
         sys.exit(__doc__)
     wanted = arguments[0]
-    use_supported_interpreter()
-    import fcntl
-
-    with open(VENV + ".lock", "w") as lock:
+    use_supported_python()
+    with (ROOT / ".venv.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if is_current(wanted) and venv_is_usable():
-            for name in serves(wanted):
-                if os.path.exists(stamp_path(name)):
-                    os.utime(stamp_path(name))
+        if is_current(wanted) and version_of(VENV_PYTHON) == sys.version_info[:2]:
+            for stamp in stamps_that_serve(wanted):
+                if stamp.exists():
+                    stamp.touch()
         else:
             build(wanted)
 
