@@ -1,0 +1,268 @@
+"""Everything this library raises, as one tree.
+
+Outcomes of tool calls are values, never exceptions: a lost answer is the state ``unknown``.
+Exceptions are for misuse and outages, and are raised *before* anything is sent::
+
+    AscertainError
+    ├── ContractError            a declaration that cannot be kept
+    │   ├── DuplicateTool        two tools with one name, or two nouns that collide
+    │   ├── WeakKey              an idempotency key below 96 bits, or empty
+    │   └── LookupAnswer         a look-up that returned None or a foreign value
+    ├── InvalidArguments         arguments that do not fit the tool
+    │   ├── MissingArguments     required ones are absent
+    │   ├── ArgumentsTooLarge    more bytes or deeper nesting than allowed
+    │   └── NotCanonical         NaN, infinity, lone surrogates, values JSON cannot hold
+    ├── UnknownTool              no tool of that name is registered
+    ├── IntentConflict           a live intent exists with other exact arguments
+    ├── NotAllowed               asked for something outside next_allowed
+    │   └── SenderMayBeAlive     "not done" said while an earlier sender may still send
+    ├── NoSession                a guarded call outside ``app.session(...)``
+    ├── NoAttempt                ``key()`` outside a guarded call
+    ├── Unsettled                ``unwrap()`` of an action that is not confirmed
+    ├── ActionNotFound           no action with that id
+    └── LedgerError
+        ├── LedgerBusy           more work is queued than the bound allows
+        ├── LedgerFull           disk full, or below the free-space floor
+        ├── LedgerLocked         another process holds the file beyond the timeout
+        ├── LedgerReadOnly       the file or its folder cannot be written
+        ├── LedgerCorrupt        not a ledger, or a damaged one
+        ├── LedgerNewer          written by a newer release
+        ├── LedgerClosed         used after ``close()``
+        └── IllegalTransition    a move that the transition table does not have
+
+Every class has a stable ``code``. Its docstring is the default message, so that the documentation
+and the text cannot drift apart. ``next_step`` says what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+__all__ = [
+    "ActionNotFound",
+    "ArgumentsTooLarge",
+    "AscertainError",
+    "ContractError",
+    "DuplicateTool",
+    "IllegalTransition",
+    "IntentConflict",
+    "InvalidArguments",
+    "LedgerBusy",
+    "LedgerClosed",
+    "LedgerCorrupt",
+    "LedgerError",
+    "LedgerFull",
+    "LedgerLocked",
+    "LedgerNewer",
+    "LedgerReadOnly",
+    "LookupAnswer",
+    "MissingArguments",
+    "NoAttempt",
+    "NoSession",
+    "NotAllowed",
+    "NotCanonical",
+    "SenderMayBeAlive",
+    "UnknownTool",
+    "Unsettled",
+    "WeakKey",
+]
+
+
+class AscertainError(Exception):
+    """Something is wrong with how ascertain is used or with what it stands on."""
+
+    code: ClassVar[str] = "ascertain_error"
+    next_step: ClassVar[str] = ""
+
+    def __init__(self, message: str = "", *, next_step: str = "", **context: Any) -> None:
+        self.message = message or (type(self).__doc__ or "").strip().splitlines()[0]
+        self.advice = next_step or type(self).next_step
+        self.context = context
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return f"{self.message} Next: {self.advice}" if self.advice else self.message
+
+    def as_dict(self) -> dict[str, Any]:
+        """The error as data, for ``--json`` and for HTTP answers."""
+        return {"error": self.code, "message": self.message, "next": self.advice, **self.context}
+
+
+class ContractError(AscertainError):
+    """The tool's declaration cannot be kept."""
+
+    code = "contract_error"
+    next_step = "Correct the declaration; `ascertain lint MODULE:APP` checks all tools."
+
+
+class DuplicateTool(ContractError):
+    """A tool of this name, or one with the same noun, is already registered."""
+
+    code = "duplicate_tool"
+    next_step = "Give one of them another name= or noun=."
+
+
+class WeakKey(ContractError):
+    """The idempotency key would be empty or carry fewer than 96 bits."""
+
+    code = "weak_key"
+    next_step = "Use a longer key format; two intents must never meet in one key."
+
+
+class LookupAnswer(ContractError):
+    """A look-up must return Found, Absent, Refused or Processing, or raise when it has no answer."""
+
+    code = "lookup_answer"
+    next_step = "Return Absent only when the provider said so; a search that broke must raise."
+
+
+class InvalidArguments(AscertainError):
+    """The arguments do not fit the tool; nothing was sent."""
+
+    code = "invalid_arguments"
+    next_step = "Correct the named arguments; the same wrong call will be refused again."
+
+
+class MissingArguments(InvalidArguments):
+    """Required arguments are missing; nothing was sent."""
+
+    code = "missing_arguments"
+    next_step = "Supply the named arguments, or ask the person for them."
+
+
+class ArgumentsTooLarge(InvalidArguments):
+    """The arguments exceed the size or nesting limit; nothing was sent."""
+
+    code = "arguments_too_large"
+    next_step = "Send a reference (a file id, a URL) instead of the content itself."
+
+
+class NotCanonical(InvalidArguments):
+    """The arguments hold a value that has no exact JSON form; nothing was sent."""
+
+    code = "not_canonical"
+    next_step = "Use finite numbers, Decimal for money, and well-formed Unicode."
+
+
+class UnknownTool(AscertainError):
+    """No tool of this name is registered."""
+
+    code = "unknown_tool"
+    next_step = "Register it with @app.tool, or check the spelling."
+
+
+class IntentConflict(AscertainError):
+    """This intent is alive with other exact arguments; nothing was sent."""
+
+    code = "intent_conflict"
+    next_step = (
+        "Ask what became of the first one; an intended second is named with ordinal= or intent=."
+    )
+
+
+class NotAllowed(AscertainError):
+    """This is not among what is allowed next; it had no effect."""
+
+    code = "not_allowed"
+    next_step = "Take one of the entries of next_allowed."
+
+
+class SenderMayBeAlive(NotAllowed):
+    """An earlier sender may still be alive, so nobody can know yet that this was not done."""
+
+    code = "sender_may_be_alive"
+    next_step = "Stop that process, wait until its horizon has passed, or confirm with a reference."
+
+
+class NoSession(AscertainError):
+    """A guarded call needs a session: whose wish is this?"""
+
+    code = "no_session"
+    next_step = 'Wrap the call in `with app.session("chat-42", principal="u7"):`.'
+
+
+class NoAttempt(AscertainError):
+    """There is no attempt here: key() and current_attempt() work inside a guarded call only."""
+
+    code = "no_attempt"
+    next_step = "Call it in the tool's body, in the same thread or task (or use attempt.bind)."
+
+
+class Unsettled(AscertainError):
+    """The action is not confirmed, so there is no value to unwrap."""
+
+    code = "unsettled"
+    next_step = "Read .facts(): it says what is known and what may be done next."
+
+    def __init__(self, message: str = "", *, facts: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.facts: dict[str, Any] = facts or {}
+
+
+class ActionNotFound(AscertainError):
+    """There is no action with this id in the ledger."""
+
+    code = "action_not_found"
+    next_step = "`ascertain actions` lists them."
+
+
+class LedgerError(AscertainError):
+    """The ledger cannot do what was asked; nothing was sent on its account."""
+
+    code = "ledger_error"
+
+
+class LedgerBusy(LedgerError):
+    """More work is waiting for the ledger than its bound allows; nothing was sent."""
+
+    code = "ledger_busy"
+    next_step = "Slow the callers down, or raise queue_bound=."
+
+
+class LedgerFull(LedgerError):
+    """The disk is full, or has less free space than the floor; nothing was sent."""
+
+    code = "ledger_full"
+    next_step = "Free disk space; `ascertain doctor` shows the floor and what is left."
+
+
+class LedgerLocked(LedgerError):
+    """Another process held the ledger longer than the timeout."""
+
+    code = "ledger_locked"
+    next_step = "Find the process that keeps a transaction open on the file."
+
+
+class LedgerReadOnly(LedgerError):
+    """The ledger's file or folder cannot be written."""
+
+    code = "ledger_read_only"
+    next_step = "Give this user write permission on the file and its folder."
+
+
+class LedgerCorrupt(LedgerError):
+    """The file is not a ledger, or it is damaged."""
+
+    code = "ledger_corrupt"
+    next_step = "Restore it from a backup; keep the damaged file for evidence."
+
+
+class LedgerNewer(LedgerError):
+    """The ledger was written by a newer release of ascertain."""
+
+    code = "ledger_newer"
+    next_step = "Upgrade this installation; older code never touches a newer ledger."
+
+
+class LedgerClosed(LedgerError):
+    """The ledger has been closed."""
+
+    code = "ledger_closed"
+    next_step = "Open the app again, or keep it open for as long as calls are made."
+
+
+class IllegalTransition(LedgerError):
+    """The transition table has no such move."""
+
+    code = "illegal_transition"
+    next_step = "This is a defect; please report it with the timeline of the action."

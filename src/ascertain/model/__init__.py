@@ -1,0 +1,1 @@
+"""Words: frozen records and the transition tables. Standard library only, no behaviour."""

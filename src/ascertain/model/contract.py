@@ -1,0 +1,186 @@
+"""What a tool and its provider promise. Nothing is guessed; an undeclared promise is the worst case."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Repeat(StrEnum):
+    """Why a write may be repeated at all."""
+
+    BY_KEY = "by_key"
+    BY_NATURE = "by_nature"
+    HARMLESS = "harmless"
+    NEVER = "never"
+
+
+class OncePer(StrEnum):
+    """Within what one intent is one."""
+
+    SESSION = "session"
+    PRINCIPAL = "principal"
+    TENANT = "tenant"
+
+
+class OnUnknown(StrEnum):
+    """What becomes of an action whose answer can never be had."""
+
+    REVIEW = "review"
+    LEAVE = "leave"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFormat:
+    """How the idempotency key looks, in the provider's format.
+
+    :param style: ``hex``, ``uuid`` or ``base32``.
+    :param length: characters without the prefix (hex and base32).
+    :param prefix: put in front, for providers that want one.
+    """
+
+    style: str = "hex"
+    length: int = 32
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupPromise:
+    """What the look-up promises.
+
+    :param by: ``key``, or ``fields`` (confirms only with exactly one record in the window).
+    :param absence_final_after_s: seconds after the last possible send from which "absent" is final;
+        None: never.
+    :param fences: asking also guarantees that the key can no longer take effect.
+    """
+
+    by: str = "key"
+    absence_final_after_s: float | None = None
+    fences: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Bounds in two halves, enforced by the program whatever the model asks.
+
+    The *turn* half bounds one call: sends and seconds; when it is spent the call ends honestly and
+    the worker goes on. The *action* half bounds the whole action: sends over all layers, look-ups
+    without an answer, and the horizon in seconds after the first send; when it is spent, a person
+    decides.
+    """
+
+    turn_sends: int = 2
+    turn_s: float = 8.0
+    sends: int = 6
+    unanswered: int = 20
+    horizon_s: float = 86400.0
+    send_deadline_s: float = 5.0
+    backoff_s: float = 0.2
+    backoff_max_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalRule:
+    """Where a refusal stands in a reply and what it means.
+
+    :param code: the provider's code, ``*`` for any.
+    :param kind: what it means (see :class:`~ascertain.model.outcome.Kind`).
+    :param http_status: only in replies of this HTTP status; None: in any, 2xx included.
+    :param code_path: where the code stands in the JSON body, dotted (``error.code``).
+    :param related_path: where the reference of an existing record stands.
+    """
+
+    code: str
+    kind: str = "business"
+    http_status: int | None = None
+    code_path: str = "error.code"
+    related_path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """The declaration of one tool, as data; the contract in force is stored with each action.
+
+    :param access: ``write`` (the safe default) or ``read``.
+    :param identity: other value = other intent. :param wording: other value = same intent.
+    :param key_lifetime_s: how long the provider remembers the key; None: not promised.
+    :param key_margin_s: taken off the lifetime, for clocks and transport.
+    :param refusal_covers_key: a refusal speaks for all attempts with the key.
+    :param unprocessed: HTTP statuses that the provider promises to mean "refused before processing".
+    :param via: names of the only clients by which this tool can send.
+    :param receipt: dotted path of the reference in the returned value; '' = well-known names.
+    :param receipt_required: no receipt, no confirmation.
+    :param recount_after_s: seconds after a confirmation at which the look-up is asked how many
+        effects there are; by default only where the provider does not deduplicate; 0: never.
+    :param undo: name of the compensating tool; None = irreversible.
+    """
+
+    tool: str
+    noun: str
+    access: str = "write"
+    identity: tuple[str, ...] = ()
+    wording: tuple[str, ...] = ()
+    once_per: OncePer = OncePer.SESSION
+    key: KeyFormat = KeyFormat()
+    key_lifetime_s: float | None = None
+    key_margin_s: float = 60.0
+    repeat: Repeat = Repeat.NEVER
+    refusal_covers_key: bool = False
+    unprocessed: tuple[int, ...] = ()
+    refusals: tuple[RefusalRule, ...] = ()
+    error_paths: tuple[str, ...] = ("error.code",)
+    via: tuple[str, ...] = ()
+    receipt: str = ""
+    receipt_required: bool = False
+    lookup: LookupPromise | None = None
+    on_unknown: OnUnknown = OnUnknown.REVIEW
+    recount_after_s: float | None = None
+    undo: str | None = None
+    undo_within_s: float | None = None
+    budget: Budget = Budget()
+    send_by_s: float | None = None
+    redact: tuple[str, ...] = ()
+    say: Mapping[str, str] = field(default_factory=dict[str, str])
+    say_zh: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def as_json(self) -> str:
+        """The contract as stored with each action."""
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def is_read(self) -> bool:
+        return self.access == "read"
+
+    @property
+    def recount_s(self) -> float | None:
+        """When to count the effects after a confirmation; None: a double cannot come about."""
+        if self.lookup is None or self.lookup.fences or self.repeat is Repeat.BY_KEY:
+            return None
+        if self.recount_after_s is not None:
+            return self.recount_after_s or None
+        return max(10.0, 2 * (self.lookup.absence_final_after_s or 0.0))
+
+    @property
+    def best_effort(self) -> bool:
+        return self.on_unknown is OnUnknown.LEAVE
+
+
+def contract_from_json(text: str) -> Contract:
+    """Read a stored contract back; unknown fields of a newer release are ignored."""
+    raw: dict[str, Any] = json.loads(text)
+    known = {name: raw[name] for name in Contract.__dataclass_fields__ if name in raw}
+    known["key"] = KeyFormat(**known.get("key", {}))
+    known["budget"] = Budget(**known.get("budget", {}))
+    if known.get("lookup"):
+        known["lookup"] = LookupPromise(**known["lookup"])
+    known["refusals"] = tuple(RefusalRule(**rule) for rule in known.get("refusals", ()))
+    for name in ("identity", "wording", "unprocessed", "error_paths", "via", "redact"):
+        if name in known:
+            known[name] = tuple(known[name])
+    for name, kind in (("once_per", OncePer), ("repeat", Repeat), ("on_unknown", OnUnknown)):
+        if name in known:
+            known[name] = kind(known[name])
+    return Contract(**known)

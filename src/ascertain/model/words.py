@@ -1,0 +1,105 @@
+"""What a tool's body and a look-up may say in so many words.
+
+A body *returns* its value, a :class:`Receipt` or :class:`Accepted`; it *raises* :class:`NotSent` or
+:class:`Refused` when it knows. A look-up *returns* :class:`Found`, :data:`Absent`,
+:class:`Refused` or :class:`Processing`; when it raises, there was no answer. ``None`` is never an
+answer: a search that broke is not absence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+
+class NotSent(Exception):
+    """Raised by a body that knows that nothing of this attempt left the process."""
+
+    def __init__(self, reason: str = "not_sent", *, retryable: bool = True) -> None:
+        self.reason = reason
+        self.retryable = retryable
+        super().__init__(reason)
+
+
+class Refused(Exception):
+    """The provider refused for good reason.
+
+    Raised by a body, or returned by a look-up whose provider keeps refusals.
+
+    :param code: the provider's own code, for machines (``OPEN_TICKET_EXISTS``).
+    :param kind: ``business``, ``invalid``, ``auth``, ``throttled``, ``already_exists``,
+        ``in_progress`` or ``key_reuse``; what the code means.
+    :param retryable: whether the same call may be made again later.
+    :param related_ref: the reference of an existing record that the refusal speaks of.
+    :param retry_after_s: the provider's advice, in seconds.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        *,
+        kind: str = "business",
+        retryable: bool = False,
+        related_ref: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        self.code = code
+        self.kind = kind
+        self.retryable = retryable
+        self.related_ref = related_ref
+        self.retry_after_s = retry_after_s
+        super().__init__(code)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A body's answer that names the provider's reference apart from the value."""
+
+    ref: str
+    value: Any = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Accepted and still working: a job handle, and when to ask again (seconds)."""
+
+    handle: str
+    ask_after_s: float = 5.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The look-up found the effect: its reference, and the value if the record holds it.
+
+    ``count`` is how many records carry our key; more than one is a duplicate, and is reported.
+    """
+
+    ref: str
+    value: Any = None
+    count: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Processing:
+    """The provider knows the key and is still working on it; ask again in ``ask_after_s``."""
+
+    ask_after_s: float = 5.0
+
+
+@final
+class AbsentType:
+    """The provider said that it has no record of the key."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Absent"
+
+
+Absent: Final = AbsentType()
+
+LookupSays = Found | AbsentType | Refused | Processing

@@ -1,0 +1,1 @@
+"""Judgement: pure functions over the model. No clock, no I/O, no randomness."""

@@ -1,0 +1,75 @@
+"""Bounds, in two halves; and when the next thing may happen.
+
+The turn half bounds one call. The action half bounds the action over restarts and layers. Nothing
+here reads a clock or rolls dice: `now` and `dice` are arguments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract, Repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one call may still spend: sends, and until when (ledger clock)."""
+
+    sends_left: int
+    until: float
+
+    def spend(self) -> Turn:
+        """The turn after one more send."""
+        return Turn(self.sends_left - 1, self.until)
+
+
+def last_send_at(record: ActionRecord, contract: Contract) -> float | None:
+    """Until when the action may be sent at all; None while it was never sent.
+
+    The key's lifetime less its margin, counted from the first send, and the horizon.
+    """
+    if record.first_sent_at is None:
+        return None
+    horizon = contract.budget.horizon_s
+    if contract.key_lifetime_s is not None:
+        horizon = min(horizon, contract.key_lifetime_s - contract.key_margin_s)
+    return record.first_sent_at + horizon
+
+
+def sends_left(record: ActionRecord, contract: Contract, now: float) -> bool:
+    """Whether the action half allows one more send, hidden retries included."""
+    until = last_send_at(record, contract)
+    if until is not None and now >= until:
+        return False
+    return max(record.attempt, record.sends) < contract.budget.sends
+
+
+def may_ask(record: ActionRecord, contract: Contract, now: float) -> bool:
+    """Whether the action half allows one more look-up.
+
+    Asking goes on a little beyond the last possible send, so that absence can still become final.
+    """
+    if record.unanswered >= contract.budget.unanswered:
+        return False
+    if record.first_sent_at is None:
+        return True
+    settling = (contract.lookup.absence_final_after_s or 0.0) if contract.lookup else 0.0
+    last = max(record.first_sent_at + contract.budget.horizon_s, record.last_possible_at or 0.0)
+    return now < last + 2 * settling + contract.budget.send_deadline_s
+
+
+def repeatable(contract: Contract) -> bool:
+    """Whether the contract makes a repeat safe (lifetime and budget are judged apart)."""
+    return contract.repeat is not Repeat.NEVER
+
+
+def backoff_s(contract: Contract, tries: int, dice: float) -> float:
+    """Seconds to wait before the next try: exponential, capped, between half and full.
+
+    :param tries: how many have been made.
+    :param dice: a random number in [0, 1).
+    """
+    budget = contract.budget
+    full = min(budget.backoff_max_s, budget.backoff_s * (1 << min(max(tries - 1, 0), 20)))
+    return full * (0.5 + dice / 2)

@@ -1,0 +1,207 @@
+"""What comes next. Pure and total: no clock, no I/O, everything it needs is in the view.
+
+Evidence comes first: ask before anything is repeated. A write is repeated only with the same key
+and the same stored arguments, and only because the contract makes that safe or because its absence
+is final. What can be neither asked nor repeated waits for a person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from ascertain.model.outcome import Evidence
+from ascertain.model.tables import State
+
+
+class What(StrEnum):
+    """The decisions."""
+
+    SEND = "send"
+    RESEND = "resend"
+    LOOK_UP = "look_up"
+    HOLD = "hold"
+    CLOSE = "close"
+    WITHDRAW = "withdraw"
+    REVIEW = "review"
+    DONE = "done"
+
+
+class Lookup(StrEnum):
+    """Whether the provider can be asked."""
+
+    NONE = "none"
+    OPEN = "open"
+    SPENT = "spent"
+
+
+class Reason(StrEnum):
+    """Why; each has one sentence in :data:`SENTENCES`."""
+
+    FIRST_SEND = "first_send"
+    NOT_WANTED = "not_wanted"
+    IN_FLIGHT = "in_flight"
+    EVIDENCE_FIRST = "evidence_first"
+    BY_SCHEDULE = "by_schedule"
+    NO_ANSWER_YET = "no_answer_yet"
+    ABSENCE_NOT_FINAL = "absence_not_final"
+    ABSENCE_FINAL = "absence_final"
+    ABSENCE_CLOSES = "absence_closes"
+    SAME_KEY = "same_key"
+    TEMPORARY_REFUSAL = "temporary_refusal"
+    TURN_SPENT = "turn_spent"
+    SENDER_MAY_LIVE = "sender_may_live"
+    CANNOT_ASK = "cannot_ask"
+    BUDGET_SPENT = "budget_spent"
+    LEFT_OPEN = "left_open"
+    CONTRADICTION = "contradiction"
+    RECOUNT = "recount"
+    SETTLED = "settled"
+
+
+SENTENCES: dict[Reason, str] = {
+    Reason.FIRST_SEND: "Nothing has been sent, and it is still wanted.",
+    Reason.NOT_WANTED: "Nothing was sent, and the time within which it was wanted has passed.",
+    Reason.IN_FLIGHT: "An attempt is under way under a lease that still holds.",
+    Reason.EVIDENCE_FIRST: "The answer was lost; the provider is asked by the same key first.",
+    Reason.BY_SCHEDULE: "The provider accepted it and is still working; it is asked by schedule.",
+    Reason.NO_ANSWER_YET: "The look-up gave no answer; it is asked again.",
+    Reason.ABSENCE_NOT_FINAL: "The provider has no record yet, but a late arrival is possible.",
+    Reason.ABSENCE_FINAL: "The absence is final, so the same key may be sent again.",
+    Reason.ABSENCE_CLOSES: "The absence is final and nothing may be sent any more: not done.",
+    Reason.SAME_KEY: "The contract makes a repeat with the same key and arguments safe.",
+    Reason.TEMPORARY_REFUSAL: "The provider refused for a while; the same key is sent again.",
+    Reason.TURN_SPENT: "This turn's share of the budget is spent; the background goes on.",
+    Reason.SENDER_MAY_LIVE: "The provider has no record, but an earlier sender may still be alive.",
+    Reason.CANNOT_ASK: "The answer was lost, and the provider can neither be asked nor safely "
+    "be sent the same again.",
+    Reason.BUDGET_SPENT: "The action's budget is spent; a person decides.",
+    Reason.LEFT_OPEN: "Best effort: it stays unconfirmed and nobody needs to decide.",
+    Reason.CONTRADICTION: "Evidence contradicts what was settled; a person looks at it.",
+    Reason.RECOUNT: "Confirmed where a double is possible; the provider's records are counted.",
+    Reason.SETTLED: "What is known is final.",
+}
+
+
+class View(NamedTuple):
+    """All that a decision depends on.
+
+    :param final: a rejection that can never be rewritten.
+    :param wanted: a prepared action is still inside the time in which it was wanted.
+    :param evidence: what the look-ups since the last send have shown.
+    :param lookup: whether the provider can be asked.
+    :param repeat: the contract makes a repeat safe now.
+    :param sends_left: the action half of the budget, and the key's lifetime, allow a send.
+    :param turn: this turn may send (always true for the worker).
+    :param refused: a definite refusal is in hand that did not settle earlier doubt.
+    :param leave: best effort: an open end needs nobody.
+    :param disputed: evidence contradicts the state.
+    """
+
+    state: State
+    final: bool = False
+    wanted: bool = True
+    evidence: Evidence = Evidence.NOT_ASKED
+    lookup: Lookup = Lookup.NONE
+    repeat: bool = False
+    sends_left: bool = True
+    turn: bool = True
+    refused: bool = False
+    leave: bool = False
+    disputed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What comes next, and why."""
+
+    what: What
+    reason: Reason
+
+    @property
+    def sentence(self) -> str:
+        return SENTENCES[self.reason]
+
+
+def decide(view: View) -> Decision:
+    """Say what comes next."""
+    if view.disputed:
+        return Decision(What.REVIEW, Reason.CONTRADICTION)
+    match view.state:
+        case State.PREPARED:
+            return _prepared(view)
+        case State.SENT:
+            return Decision(What.HOLD, Reason.IN_FLIGHT)
+        case State.UNKNOWN:
+            return _unknown(view)
+        case State.REJECTED:
+            return _rejected(view)
+        case State.CONFIRMED:
+            if view.lookup is Lookup.OPEN and view.evidence is not Evidence.COUNTED:
+                return Decision(What.LOOK_UP, Reason.RECOUNT)
+            return Decision(What.DONE, Reason.SETTLED)
+        case State.COMPENSATED:
+            return Decision(What.DONE, Reason.SETTLED)
+
+
+def _prepared(view: View) -> Decision:
+    if not view.wanted:
+        return Decision(What.WITHDRAW, Reason.NOT_WANTED)
+    if not view.sends_left:
+        return Decision(What.WITHDRAW, Reason.BUDGET_SPENT)
+    if not view.turn:
+        return Decision(What.WITHDRAW, Reason.TURN_SPENT)
+    return Decision(What.SEND, Reason.FIRST_SEND)
+
+
+def _rejected(view: View) -> Decision:
+    if view.final:
+        return Decision(What.DONE, Reason.SETTLED)
+    if not view.sends_left:
+        return _open_end(view, Reason.BUDGET_SPENT)
+    if not view.turn:
+        return Decision(What.HOLD, Reason.TURN_SPENT)
+    return Decision(What.RESEND, Reason.TEMPORARY_REFUSAL)
+
+
+def _unknown(view: View) -> Decision:
+    can_ask = view.lookup is Lookup.OPEN
+    can_repeat = view.repeat and view.sends_left and not view.refused
+    match view.evidence:
+        case Evidence.ABSENT_FINAL:
+            if view.refused or not view.sends_left:
+                return Decision(What.CLOSE, Reason.ABSENCE_CLOSES)
+            return _resend(view, Reason.ABSENCE_FINAL)
+        case Evidence.WORKING:
+            if can_ask:
+                return Decision(What.LOOK_UP, Reason.BY_SCHEDULE)
+        case Evidence.NOT_ASKED | Evidence.COUNTED:
+            if can_ask:
+                return Decision(What.LOOK_UP, Reason.EVIDENCE_FIRST)
+        case Evidence.UNANSWERED:
+            if can_ask and not can_repeat:
+                return Decision(What.LOOK_UP, Reason.NO_ANSWER_YET)
+        case Evidence.ABSENT:
+            if can_ask and not can_repeat:
+                return Decision(What.LOOK_UP, Reason.ABSENCE_NOT_FINAL)
+        case Evidence.ABSENT_UNFENCED:
+            if not can_repeat:
+                return _open_end(view, Reason.SENDER_MAY_LIVE)
+    if can_repeat:
+        return _resend(view, Reason.SAME_KEY)
+    if view.lookup is Lookup.NONE and not view.repeat:
+        return _open_end(view, Reason.CANNOT_ASK)
+    return _open_end(view, Reason.BUDGET_SPENT)
+
+
+def _resend(view: View, reason: Reason) -> Decision:
+    if not view.turn:
+        return Decision(What.HOLD, Reason.TURN_SPENT)
+    return Decision(What.RESEND, reason)
+
+
+def _open_end(view: View, reason: Reason) -> Decision:
+    if view.leave:
+        return Decision(What.HOLD, Reason.LEFT_OPEN)
+    return Decision(What.REVIEW, reason)

@@ -1,0 +1,38 @@
+"""From an action to what a decision depends on."""
+
+from __future__ import annotations
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract
+from ascertain.model.tables import State
+from ascertain.rules import budget
+from ascertain.rules.budget import Turn
+from ascertain.rules.decide import Lookup, View
+
+
+def view_of(record: ActionRecord, contract: Contract, now: float, turn: Turn | None) -> View:
+    """See the action as :func:`~ascertain.rules.decide.decide` needs it.
+
+    :param turn: the caller's turn; None for the worker, whose turn is never spent.
+    """
+    return View(
+        state=record.state,
+        final=bool(record.final),
+        wanted=now < record.send_by_at,
+        evidence=record.evidence,
+        lookup=_lookup(record, contract, now),
+        repeat=budget.repeatable(contract),
+        sends_left=budget.sends_left(record, contract, now),
+        turn=turn is None or (turn.sends_left > 0 and now < turn.until),
+        refused=bool(record.refused),
+        leave=contract.best_effort,
+        disputed=bool(record.disputed),
+    )
+
+
+def _lookup(record: ActionRecord, contract: Contract, now: float) -> Lookup:
+    if contract.lookup is None:
+        return Lookup.NONE
+    if record.state is State.CONFIRMED and contract.recount_s is None:
+        return Lookup.NONE
+    return Lookup.OPEN if budget.may_ask(record, contract, now) else Lookup.SPENT

@@ -1,0 +1,1 @@
+"""Memory: the ledger. All SQL of the library lives in this folder."""

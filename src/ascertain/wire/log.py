@@ -1,0 +1,67 @@
+"""What the hooks write down during one attempt."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from time import monotonic
+
+from ascertain.model.outcome import WireTrace
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+
+@dataclass(slots=True)
+class Send:
+    """One inner send: a request begun on a watched client."""
+
+    exit: str
+    method: str
+    target: str
+    left: bool = False
+    http_status: int | None = None
+    complete: bool | None = None
+    retry_after: str | None = None
+    request_id: str | None = None
+    refused_unprocessed: bool = False
+
+
+@dataclass(slots=True)
+class WireLog:
+    """Collects the sends of one attempt; ``deadline_at`` is on the monotonic clock."""
+
+    deadline_at: float | None = None
+    sends: list[Send] = field(default_factory=list[Send])
+
+    def begin(self, exit: str, method: str, target: str) -> Send:
+        """Note a send before anything of it can leave."""
+        send = Send(exit, method.upper(), target)
+        self.sends.append(send)
+        return send
+
+    def remaining_s(self) -> float | None:
+        """Seconds until the attempt's own deadline; None: none set."""
+        return None if self.deadline_at is None else self.deadline_at - monotonic()
+
+    def trace(self) -> WireTrace:
+        """The log as the rules read it."""
+        sends = self.sends
+        if not sends:
+            return WireTrace()
+        last = sends[-1]
+        unsafe = [send for send in sends if send.method not in SAFE_METHODS]
+        return WireTrace(
+            sends=len(sends),
+            left=any(send.left and not send.refused_unprocessed for send in sends),
+            answered=last.http_status is not None,
+            http_status=last.http_status,
+            complete=last.complete,
+            unsafe=bool(unsafe),
+            targets=tuple(dict.fromkeys(f"{send.method} {send.target}" for send in unsafe)),
+            exits=frozenset(send.exit for send in sends),
+            retry_after=last.retry_after,
+            request_id=last.request_id,
+        )
+
+
+current_log: ContextVar[WireLog | None] = ContextVar("ascertain_wire_log", default=None)
