@@ -151,7 +151,7 @@ def _prepared(view: View) -> Decision:
     if not view.sends_left:
         return Decision(What.WITHDRAW, Reason.BUDGET_SPENT)
     if not view.turn:
-        return Decision(What.WITHDRAW, Reason.TURN_SPENT)
+        return Decision(What.HOLD, Reason.TURN_SPENT)
     return Decision(What.SEND, Reason.FIRST_SEND)
 
 
@@ -176,6 +176,7 @@ def _unknown(view: View) -> Decision:
         case Evidence.WORKING:
             if can_ask:
                 return Decision(What.LOOK_UP, Reason.BY_SCHEDULE)
+            return _open_end(view, Reason.CANNOT_ASK)
         case Evidence.NOT_ASKED | Evidence.COUNTED:
             if can_ask:
                 return Decision(What.LOOK_UP, Reason.EVIDENCE_FIRST)

@@ -15,15 +15,17 @@ def view_of(record: ActionRecord, contract: Contract, now: float, turn: Turn | N
 
     :param turn: the caller's turn; None for the worker, whose turn is never spent.
     """
+    in_turn = turn is None or (turn.sends_left > 0 and now < turn.until)
+    beyond_turn = turn is not None and record.send_by_at > turn.until
     return View(
         state=record.state,
         final=bool(record.final),
-        wanted=now < record.send_by_at,
+        wanted=now < record.send_by_at and (in_turn or beyond_turn),
         evidence=record.evidence,
         lookup=_lookup(record, contract, now),
         repeat=budget.repeatable(contract),
         sends_left=budget.sends_left(record, contract, now),
-        turn=turn is None or (turn.sends_left > 0 and now < turn.until),
+        turn=in_turn,
         refused=bool(record.refused),
         leave=contract.best_effort,
         disputed=bool(record.disputed),

@@ -1,0 +1,219 @@
+"""Evidence about an action: look-ups, late results, proof that a sender is gone, a person's verdict.
+
+Only evidence moves `unknown`. Evidence against a settled action never rewrites it and is never
+dropped: it is stored, marks the action disputed and opens a case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract
+from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
+from ascertain.model.tables import By, Event, State
+from ascertain.rules.fold import withdraw
+from ascertain.rules.moves import (
+    FREE,
+    Move,
+    closed,
+    confirm,
+    detail_of,
+    differs,
+    dispute,
+    move,
+    note,
+    reject,
+    without_suspect,
+)
+
+
+def answered(
+    record: ActionRecord, contract: Contract, answer: Answer, *, asked_at: float, now: float,
+    wait_s: float, by: By = By.LOOKUP,
+) -> Move:  # fmt: skip
+    """A look-up spoke about this action's key.
+
+    :param asked_at: when the look-up *began*; absence speaks for that moment.
+    """
+    record = record._replace(asked=record.asked + 1, asked_at=asked_at, updated_at=now)
+    if answer.found:
+        return _found(record, contract, answer, now, by)
+    if record.state is not State.UNKNOWN:
+        return _checked(record, contract, answer, now, wait_s, by)
+    if answer.refused:
+        return move(
+            record, Event.REJECT, by, answer.reason or "lookup_refused", now,
+            final=1, kind=answer.kind or Kind.BUSINESS, code=answer.code,
+            related_ref=answer.related_ref, doubt=0, **closed(),
+        )  # fmt: skip
+    match answer.evidence:
+        case Evidence.ABSENT:
+            return _absent(record, contract, asked_at, now, wait_s)
+        case Evidence.WORKING:
+            ask_at = now + (answer.ask_after_s or 5.0)
+            return _evidence(record, Evidence.WORKING, "working", now, ask_at=ask_at)
+        case _:
+            return _evidence(
+                record, Evidence.UNANSWERED, answer.reason or "no_answer", now,
+                unanswered=record.unanswered + 1, ask_at=now + wait_s,
+            )  # fmt: skip
+
+
+def late(
+    record: ActionRecord,
+    contract: Contract,
+    outcome: Outcome,
+    *,
+    attempt: int,
+    sender: str,
+    now: float,
+) -> Move:
+    """A result came after its attempt had been given up; it still lands on its own action."""
+    record = record._replace(suspect=without_suspect(record.suspect, sender), updated_at=now)
+    if record.terminal:
+        return _late_on_settled(record, outcome, attempt, now)
+    if outcome.effect is Effect.CONFIRMED and record.state in (State.UNKNOWN, State.SENT):
+        return confirm(record, contract, outcome, By.CALL, now)
+    # the attempt was counted as doubt when it was given up; a definite word takes that back
+    definite = outcome.effect in (Effect.REFUSED, Effect.NOT_SENT)
+    doubt = max(0, record.doubt - 1) if definite else record.doubt
+    record = record._replace(doubt=doubt, last_possible_at=now)
+    if record.state is State.UNKNOWN and doubt == 0 and definite:
+        if outcome.effect is Effect.REFUSED and not outcome.retryable:
+            return reject(record, outcome, now)
+        record = record._replace(evidence=Evidence.ABSENT_FINAL, review=None, review_at=None)
+    due = record.due_at if record.state is State.SENT else now
+    return note(record, By.CALL, f"late_{outcome.effect}", now, detail_of(outcome), due_at=due)
+
+
+def clear_suspects(record: ActionRecord, gone: Iterable[str], *, now: float) -> Move:
+    """Earlier senders are proven gone: what is absent now stays absent."""
+    suspect = record.suspect
+    for sender in gone:
+        suspect = without_suspect(suspect, sender)
+    evidence = record.evidence
+    if not suspect and evidence is Evidence.ABSENT_UNFENCED:
+        evidence = Evidence.NOT_ASKED  # ask once more: the sender may have sent just before its end
+    return note(
+        record._replace(suspect=suspect, evidence=evidence, last_possible_at=now),
+        By.WORKER, "sender_gone", now, {},
+    )  # fmt: skip
+
+
+def open_review(record: ActionRecord, *, reason: str, now: float, by: By = By.WORKER) -> Move:
+    """Hand the action to a person; what is known does not change."""
+    opened = record._replace(review=reason, review_at=now, due_at=None, **FREE)
+    return note(opened, by, f"review:{reason}", now, {})
+
+
+def verdict_confirmed(
+    record: ActionRecord, *, provider_ref: str, evidence: str, now: float
+) -> Move:
+    """A person found that it happened."""
+    detail = {"evidence": evidence}
+    if record.state is State.CONFIRMED:
+        cleared = record._replace(disputed=0, review=None, review_at=None, due_at=None)
+        return note(cleared, By.PERSON, "verdict_confirmed", now, detail)
+    return move(
+        record, Event.CONFIRM, By.PERSON, "verdict_confirmed", now,
+        detail=detail, provider_ref=provider_ref, doubt=0, disputed=0, **closed(),
+    )  # fmt: skip
+
+
+def verdict_not_done(record: ActionRecord, *, evidence: str, now: float) -> Move:
+    """A person found that it did not happen and will not."""
+    detail = {"evidence": evidence}
+    if record.state is State.PREPARED:
+        return withdraw(record, by=By.PERSON, reason="verdict_not_done", now=now)
+    if record.terminal:
+        cleared = record._replace(disputed=0, review=None, review_at=None, due_at=None)
+        return note(cleared, By.PERSON, "verdict_not_done", now, detail)
+    return move(
+        record, Event.REJECT, By.PERSON, "verdict_not_done", now,
+        detail=detail, final=1, kind=Kind.ABSENT, doubt=0, disputed=0, **closed(),
+    )  # fmt: skip
+
+
+def _found(record: ActionRecord, contract: Contract, answer: Answer, now: float, by: By) -> Move:
+    double = answer.count > 1
+    by_fields = contract.lookup is not None and contract.lookup.by == "fields"
+    detail = {"ref": answer.provider_ref, "count": answer.count}
+    if record.state is State.CONFIRMED:
+        counted = record._replace(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
+        if double or differs(record.provider_ref, answer.provider_ref):
+            return dispute(counted, "duplicate_effect", now, detail, by)
+        return note(counted._replace(doubt=0), by, "recounted", now, detail)
+    if record.terminal:
+        return dispute(record, "found_after_settled", now, detail, by)
+    if record.state is not State.UNKNOWN:
+        return note(record, by, "found_early", now, detail)
+    if by_fields and double:
+        # two records fit the fields: which one is ours cannot be told
+        return _evidence(
+            record, Evidence.UNANSWERED, "several_match", now,
+            unanswered=record.unanswered + 1, ask_at=now + contract.budget.backoff_max_s,
+        )  # fmt: skip
+    resent = record.attempt > 1 and contract.recount_s is not None
+    later = now + (contract.recount_s or 0.0) if resent and not double else None
+    changes = {**closed(), "due_at": later, "ask_at": later}
+    if double:
+        changes.update(disputed=1, review="duplicate_effect", review_at=now)
+    return move(
+        record, Event.CONFIRM, by, "found_by_lookup", now, detail=detail,
+        provider_ref=answer.provider_ref, kind=None, code=None, refused=0,
+        evidence=Evidence.NOT_ASKED if later else Evidence.COUNTED, **changes,
+    )  # fmt: skip
+
+
+def _absent(
+    record: ActionRecord, contract: Contract, asked_at: float, now: float, wait_s: float
+) -> Move:
+    promise = contract.lookup
+    assert promise is not None  # a look-up was made
+    if promise.fences:
+        return _evidence(record, Evidence.ABSENT_FINAL, "absent_fenced", now, ask_at=None)
+    settling = promise.absence_final_after_s
+    settled_at = None if settling is None else (record.last_possible_at or now) + settling
+    if settled_at is None or asked_at < settled_at:
+        ask_at = now + wait_s if settled_at is None else max(settled_at, now)
+        return _evidence(record, Evidence.ABSENT, "absent", now, ask_at=ask_at)
+    if record.suspect:
+        return _evidence(record, Evidence.ABSENT_UNFENCED, "absent_unfenced", now, ask_at=None)
+    return _evidence(record, Evidence.ABSENT_FINAL, "absent_final", now, ask_at=None)
+
+
+def _checked(
+    record: ActionRecord, contract: Contract, answer: Answer, now: float, wait_s: float, by: By
+) -> Move:
+    """A look-up that did not find a settled action: a count that came to nothing, or no answer."""
+    if answer.evidence is Evidence.UNANSWERED:
+        again = record._replace(unanswered=record.unanswered + 1, ask_at=now + wait_s)
+        return note(again._replace(due_at=now + wait_s, **FREE), by, "no_answer", now, {})
+    counted = record._replace(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
+    final = contract.lookup is not None and contract.lookup.absence_final_after_s is not None
+    denied = answer.refused or (answer.evidence is Evidence.ABSENT and final)
+    if record.state is State.CONFIRMED and denied:
+        return dispute(counted, "confirmed_but_absent", now, {}, by)
+    return note(counted, by, "checked", now, {})
+
+
+def _late_on_settled(record: ActionRecord, outcome: Outcome, attempt: int, now: float) -> Move:
+    detail = {**detail_of(outcome), "late_attempt": attempt}
+    if outcome.effect is Effect.CONFIRMED:
+        if record.state is State.REJECTED:
+            return dispute(record, "confirmed_after_rejected", now, detail, By.CALL)
+        if differs(record.provider_ref, outcome.provider_ref):
+            return dispute(record, "duplicate_effect", now, detail, By.CALL)
+    return note(record, By.CALL, f"late_{outcome.effect}", now, detail)
+
+
+def _evidence(
+    record: ActionRecord, evidence: Evidence, reason: str, now: float, **changes: Any
+) -> Move:
+    """What a look-up showed; an event only where it differs from what was known."""
+    after = record._replace(evidence=evidence, updated_at=now, **changes)
+    if evidence is record.evidence and evidence in (Evidence.WORKING, Evidence.UNANSWERED):
+        return Move(after, ())
+    return note(after, By.LOOKUP, reason, now, {})

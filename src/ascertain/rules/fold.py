@@ -1,0 +1,175 @@
+"""What an action is known to be after an attempt was made, given up or closed.
+
+Each function takes the action as it stands and returns how it stands next, with the events that
+lead there. Doubt is kept: a refusal speaks for its own attempt, so while an earlier attempt may
+have happened the action stays unknown (unless the contract says that a refusal covers the key).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract, Repeat
+from ascertain.model.outcome import DUPLICATE_KINDS, Effect, Evidence, Kind, Outcome
+from ascertain.model.tables import By, Event
+from ascertain.rules.moves import (
+    FREE,
+    Move,
+    closed,
+    confirm,
+    detail_of,
+    join_suspect,
+    move,
+    reject,
+)
+
+
+def send(
+    record: ActionRecord, contract: Contract, *, sender: str, lease_until: float, now: float, by: By
+) -> Move:
+    """An attempt is about to leave; nothing of it has."""
+    return move(
+        record, Event.SEND, by, "send", now,
+        attempt=record.attempt + 1,
+        first_sent_at=now if record.first_sent_at is None else record.first_sent_at,
+        last_sent_at=now, last_possible_at=lease_until,
+        evidence=Evidence.NOT_ASKED, ask_at=None, not_before_at=None, handle=None, refused=0,
+        final=0, kind=None, code=None,
+        maybe_twice=int(
+            bool(record.maybe_twice) or (record.doubt > 0 and contract.repeat is Repeat.HARMLESS)
+        ),
+        review=None, review_at=None,
+        lease_owner=sender, lease_until=lease_until, due_at=lease_until,
+    )  # fmt: skip
+
+
+def settle(
+    record: ActionRecord, contract: Contract, outcome: Outcome, *, now: float, wait_s: float
+) -> Move:
+    """The sender closes its own attempt with what it learned.
+
+    :param wait_s: back-off before a next send, unless the provider advised a time.
+    """
+    record = record._replace(sends=record.sends + outcome.sends, last_possible_at=now)
+    match outcome.effect:
+        case Effect.CONFIRMED:
+            return confirm(record, contract, outcome, By.CALL, now)
+        case Effect.REFUSED:
+            return _refused(record, contract, outcome, now, wait_s)
+        case Effect.NOT_SENT:
+            return _not_sent(record, outcome, now, wait_s)
+        case Effect.ACCEPTED:
+            return _doubt(
+                record, outcome, By.CALL, now, evidence=Evidence.WORKING, handle=outcome.handle,
+                ask_at=now + (outcome.ask_after_s or 5.0),
+            )  # fmt: skip
+        case Effect.UNKNOWN:
+            return _doubt(record, outcome, By.CALL, now, not_before_at=now + _wait(outcome, wait_s))
+
+
+def lose(
+    record: ActionRecord, *, reason: str, suspect: str, now: float, by: By, keep_lease: bool = False
+) -> Move:
+    """Nobody knows what became of the attempt: an expired lease, a deadline that has passed.
+
+    :param suspect: the sender, while it may still be alive; empty when it is proven gone.
+    """
+    lease = {} if keep_lease else {**FREE, "due_at": now}
+    return move(
+        record, Event.LOSE, by, reason, now,
+        sends=record.sends + 1, doubt=record.doubt + 1, last_possible_at=now,
+        evidence=Evidence.NOT_ASKED, suspect=join_suspect(record.suspect, suspect), **lease,
+    )  # fmt: skip
+
+
+def withdraw(record: ActionRecord, *, by: By, reason: str, now: float) -> Move:
+    """Nothing was sent and nobody waits for it any more."""
+    return move(record, Event.WITHDRAW, by, reason, now, final=1, kind=Kind.WITHDRAWN, **closed())
+
+
+def close_absent(record: ActionRecord, *, now: float) -> Move:
+    """Its absence is final and nothing may be sent any more: it was not done."""
+    kind = record.kind if record.refused and record.kind is not None else Kind.ABSENT
+    return move(
+        record, Event.REJECT, By.LOOKUP, "absence_final", now,
+        final=1, kind=kind, doubt=0, **closed(),
+    )  # fmt: skip
+
+
+def hold(record: ActionRecord, *, due_at: float | None, now: float) -> Move:
+    """Let go of the action until something is due; no event."""
+    return Move(record._replace(**FREE, due_at=due_at, updated_at=now), ())
+
+
+def _refused(
+    record: ActionRecord, contract: Contract, outcome: Outcome, now: float, wait_s: float
+) -> Move:
+    covers = record.doubt == 0 or contract.refusal_covers_key
+    if outcome.kind is Kind.IN_PROGRESS:
+        # our own key is being worked on: ask, or come back with the same key, but not at once
+        return _doubt(record, outcome, By.CALL, now, not_before_at=now + _wait(outcome, wait_s))
+    if outcome.kind is Kind.KEY_REUSE:
+        return _doubt(
+            record, outcome, By.CALL, now, refused=1, kind=outcome.kind, code=outcome.code
+        )
+    if outcome.kind in DUPLICATE_KINDS and _may_be_ours(record, contract, outcome):
+        return _doubt(
+            record, outcome, By.CALL, now, reason="duplicate_refusal", refused=1,
+            kind=outcome.kind, code=outcome.code, related_ref=outcome.related_ref,
+        )  # fmt: skip
+    if covers:
+        refusal = reject(record, outcome, now)
+        if outcome.retryable:
+            at = now + _wait(outcome, wait_s)
+            return refusal._replace(after=refusal.after._replace(due_at=at, not_before_at=at))
+        return refusal
+    # an earlier attempt may have happened: this refusal speaks only for its own
+    return move(
+        record, Event.LOSE, By.CALL, "refusal_not_covering", now, detail=detail_of(outcome),
+        evidence=Evidence.NOT_ASKED, refused=int(not outcome.retryable), kind=outcome.kind,
+        code=outcome.code, related_ref=outcome.related_ref,
+        not_before_at=now + _wait(outcome, wait_s), due_at=now, ask_at=None, **FREE,
+    )  # fmt: skip
+
+
+def _may_be_ours(record: ActionRecord, contract: Contract, outcome: Outcome) -> bool:
+    """Whether "already exists" could speak of our own effect."""
+    if record.doubt > 0 or outcome.sends > 1:
+        return True
+    # a provider that deduplicates by key would have replayed our own effect, not refused it
+    return contract.repeat is not Repeat.BY_KEY and contract.lookup is not None
+
+
+def _not_sent(record: ActionRecord, outcome: Outcome, now: float, wait_s: float) -> Move:
+    at = now + _wait(outcome, wait_s)
+    if record.doubt:
+        return move(
+            record, Event.LOSE, By.CALL, "not_sent_but_doubt", now, detail=detail_of(outcome),
+            evidence=Evidence.NOT_ASKED, not_before_at=at, due_at=now, ask_at=None, **FREE,
+        )  # fmt: skip
+    unsent = move(
+        record, Event.UNSEND, By.CALL, outcome.reason, now, detail=detail_of(outcome),
+        not_before_at=at, due_at=at, first_sent_at=None, last_possible_at=None, **FREE,
+    )  # fmt: skip
+    if outcome.retryable:
+        return unsent
+    kind = outcome.kind or Kind.WITHDRAWN
+    end = withdraw(unsent.after, by=By.CALL, reason=outcome.reason, now=now)
+    return Move(end.after._replace(kind=kind), unsent.drafts + end.drafts)
+
+
+def _doubt(
+    record: ActionRecord, outcome: Outcome, by: By, now: float, *, reason: str = "", **changes: Any
+) -> Move:
+    values: dict[str, Any] = {
+        "doubt": record.doubt + 1, "evidence": Evidence.NOT_ASKED, "ask_at": None, "due_at": now,
+        **FREE, **changes,
+    }  # fmt: skip
+    return move(
+        record, Event.LOSE, by, reason or outcome.reason, now, detail=detail_of(outcome), **values
+    )
+
+
+def _wait(outcome: Outcome, wait_s: float) -> float:
+    return wait_s if outcome.retry_after_s is None else max(outcome.retry_after_s, 0.0)
