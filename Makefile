@@ -5,9 +5,13 @@
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-# Choose the interpreter with `make PYTHON=python3.12 test`; asking for one has it checked each time.
-ifneq ($(filter command line environment,$(origin PYTHON)),)
-asked_python := asked-python
+# Choose the interpreter with `make PYTHON=python3.12 test`. The time stamp is not enough where one
+# is asked for, or where the whole folder was moved or copied: then the bootstrap looks closer.
+ifneq ($(filter command environment,$(firstword $(origin PYTHON))),)
+look_closer := look-closer
+endif
+ifneq ($(shell cat .venv/.stamp-* 2>/dev/null | sed -n 's/^home //p' | sort -u),$(CURDIR))
+look_closer := look-closer
 endif
 PYTHON ?= python3
 # How many test processes run at once. Tests start servers of their own, so more is not faster.
@@ -17,14 +21,14 @@ bin := .venv/bin
 dev := .venv/.stamp-dev
 # The larger install serves the demo too.
 demo_env := $(if $(wildcard $(dev)),$(dev),.venv/.stamp-demo)
-bootstrap_needs := pyproject.toml scripts/bootstrap.py $(asked_python)
+bootstrap_needs := pyproject.toml scripts/bootstrap.py $(look_closer)
 
 .venv/.stamp-%: $(bootstrap_needs)
 	@$(PYTHON) scripts/bootstrap.py $*
 
 .PRECIOUS: .venv/.stamp-%
-.PHONY: help demo test check bench prove docs console fmt clean asked-python
-asked-python:
+.PHONY: help demo test check bench prove docs console fmt clean look-closer
+look-closer:
 
 help: ## Show this list
 	@echo 'make TARGET    (each builds .venv by itself; PYTHON=python3.12 chooses the interpreter)'

@@ -2,9 +2,10 @@
 
     python bench/floor.py [--json] [--slow-fsync-ms 2]
 
-An action here is: insert an intent row (about 200 B of arguments) and commit; call a tool that does
-nothing; update the row with its outcome (about 100 B of result) and commit. There is no identity, no
-policy, no event and no check. What the library adds is measured against this, in the same run.
+An action here is: insert an intent row (about 200 B of arguments) and commit; call a tool that
+does nothing; update the row with its outcome (about 100 B of result) and commit. There is no
+identity, no policy, no event and no check. What the library adds is measured against this, in the
+same run.
 
 Three measurements, each a plain function that the bench imports:
 
@@ -13,8 +14,8 @@ Three measurements, each a plain function that the bench imports:
 * `grouped(callers, actions)`: many async callers and one writer thread, which writes all that is
   waiting in one transaction (group commit).
 
-SQLite as one would tune it: WAL, synchronous=FULL, statements prepared once (the module keeps them),
-ids that grow with time, no index that nobody asks for. Standard library only.
+SQLite as one would tune it: WAL, synchronous=FULL, statements prepared once (the module keeps
+them), ids that grow with time, no index that nobody asks for. Standard library only.
 """
 
 import argparse

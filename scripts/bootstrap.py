@@ -45,7 +45,7 @@ def supported(version):
 
 
 def use_supported_python():
-    """Return only on a supported Python; otherwise start again under one, or end with a sentence."""
+    """Return only on a supported Python; otherwise start again under one, or say what is missing."""
     mine = sys.version_info[:2]
     if supported(mine):
         return
@@ -62,9 +62,10 @@ def use_supported_python():
 
 
 def stamp_text():
-    """What an install depends on: the project file and the Python that it was made for."""
+    """What an install depends on: the project file, the Python, and where the code lies."""
     digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    return f"{digest}\npython {sys.version_info[0]}.{sys.version_info[1]}\n"
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return f"project {digest}\npython {python}\nhome {ROOT}\n"
 
 
 def stamps_that_serve(wanted):
@@ -77,6 +78,12 @@ def is_current(wanted):
     return any(stamp.exists() and stamp.read_text() == now for stamp in stamps_that_serve(wanted))
 
 
+def venv_is_ours():
+    """It starts, is of the asked Python, and was not copied along with a checkout from elsewhere."""
+    moved = any(f"home {ROOT}\n" not in stamp.read_text() for stamp in VENV.glob(".stamp-*"))
+    return not moved and version_of(VENV_PYTHON) == sys.version_info[:2]
+
+
 def run(command, advice):
     done = subprocess.run(command, cwd=str(ROOT), stdin=subprocess.DEVNULL)
     if done.returncode:
@@ -85,7 +92,7 @@ def run(command, advice):
 
 def build(wanted):
     started = time.time()
-    if version_of(VENV_PYTHON) != sys.version_info[:2]:
+    if not venv_is_ours():
         print(f"Making .venv with Python {sys.version.split()[0]} ({sys.executable})", flush=True)
         run(
             [sys.executable, "-m", "venv", "--clear", str(VENV)],
@@ -109,7 +116,7 @@ def main(arguments):
     use_supported_python()
     with (ROOT / ".venv.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if is_current(wanted) and version_of(VENV_PYTHON) == sys.version_info[:2]:
+        if is_current(wanted) and venv_is_ours():
             for stamp in stamps_that_serve(wanted):
                 if stamp.exists():
                     stamp.touch()
