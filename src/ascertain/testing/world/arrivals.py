@@ -24,18 +24,20 @@ class Came:
     args: Record | None = None
 
 
+PENDING = "pending"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What was made of it."""
+    """What was made of it, as `Arrival` describes."""
 
-    behaviour: str
     answered: str
     answered_at: float | None
     code: str | None = None
     retry_after_s: float | None = None
 
 
-def write_arrival(db: sqlite3.Connection, came: Came, said: Said) -> int:
+def write_arrival(db: sqlite3.Connection, came: Came, behaviour: str, said: Said) -> int:
     """Write down a request and what it was answered; return its number."""
     row = db.execute(
         "INSERT INTO arrivals (connection, received_at, method, target, collection, key, args,"
@@ -49,7 +51,7 @@ def write_arrival(db: sqlite3.Connection, came: Came, said: Said) -> int:
             came.collection,
             came.key,
             None if came.args is None else canonical(came.args),
-            said.behaviour,
+            behaviour,
             said.answered,
             said.answered_at,
             said.code,
@@ -91,8 +93,7 @@ def next_behaviour(
 
 def _fits(wanted: Record, args: Record | None) -> bool:
     return args is not None and all(
-        name in args and canonical(args[name]) == canonical(value)
-        for name, value in wanted.items()
+        name in args and canonical(args[name]) == canonical(value) for name, value in wanted.items()
     )
 
 

@@ -44,7 +44,7 @@ def _row(name: str, when: When, says: Says, wire: Wire = "whole", **params: Json
     return Row(name=name, when=when, says=says, wire=wire, params={**lost, **params})
 
 
-def _error(  # noqa: PLR0913 - one column of the table each
+def _error(
     name: str,
     http: int,
     code: str,

@@ -123,7 +123,7 @@ def admit(
     return Delivered(answer=_replay(reply), replayed=True)
 
 
-def keep_key(  # noqa: PLR0913 - the columns of the row
+def keep_key(
     db: sqlite3.Connection,
     provider: Provider,
     create: Create,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -114,7 +114,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[sqlite3.Connection]:
+def writing(path: Path) -> Generator[sqlite3.Connection, None, None]:
     """One short transaction from outside the serving process."""
     with closing(open_for_writing(path)) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -127,7 +127,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: Path) -> Generator[sqlite3.Connection, None, None]:
     """A read-only view, for any process, also after the World's process has died."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, timeout=_LOCKED_S)) as connection:

@@ -16,7 +16,7 @@ _REF = re.compile(r"(?P<letters>.*?)(?P<number>[0-9]+)")
 
 def canonical(value: object) -> str:
     """One text for one JSON value, so that two texts can be compared."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
