@@ -1,0 +1,86 @@
+"""One word for one thing, in names and in states; see "Words" in CONTRIBUTING.md."""
+
+import ast
+import re
+
+import pytest
+
+from tests.tidy import sources
+
+# Parts of names: `retry_manager` is as bad as `Manager`.
+NOT_A_NAME = {
+    "common": "say what the parts have in common",
+    "helper": "say what it does",
+    "helpers": "say what they do",
+    "manager": "say what it does",
+    "success": "confirmed, or what else is known",
+    "util": "say what it does",
+    "utils": "say what they do",
+}
+NOT_A_STATE = {"failed", "failure", "success", "succeeded", "error"}
+HTTP_STATUS = re.compile(r"^_*(http_)?status(es|_code|_codes|_line)?$|^_*http_status(es)?$")
+ENDINGS = re.compile(r"_(secs?|seconds|timestamp|duration|ts)$")
+
+
+def parts(name):
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return [part for part in spaced.lower().split("_") if part]
+
+
+def defined(path):
+    """Every name that a file gives to something, with its line; a file's own name too."""
+    yield path.stem, 1
+    for node in ast.walk(sources.tree(path)):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name, node.lineno
+            case ast.ClassDef(name=name):
+                yield name, node.lineno
+            case ast.arg(arg=name):
+                yield name, node.lineno
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+
+
+def complaint(name):
+    for part in parts(name):
+        if part in NOT_A_NAME:
+            return f"not a name here ({NOT_A_NAME[part]})"
+    if "status" in parts(name) and not HTTP_STATUS.match(name):
+        return "the word is state; status is HTTP's"
+    if ENDINGS.search(name):
+        return "durations end in _s, times in _at"
+    return None
+
+
+@pytest.mark.parametrize("path", sources.python("src"), ids=sources.name)
+def test_names_are_of_the_glossary(path):
+    found = [
+        f"{sources.name(path)}:{line}: {name}: {complaint(name)}"
+        for name, line in defined(path)
+        if complaint(name)
+    ]
+    assert not found, "\n".join(found)
+
+
+def enum_members(path):
+    for node in ast.walk(sources.tree(path)):
+        if isinstance(node, ast.ClassDef) and any(
+            sources.dotted(base).endswith("Enum") for base in node.bases
+        ):
+            for statement in node.body:
+                if isinstance(statement, ast.Assign):
+                    yield from ((t.id, statement) for t in statement.targets)
+
+
+@pytest.mark.parametrize("path", sources.python("src"), ids=sources.name)
+def test_no_state_says_failed(path):
+    """`failed` hides the difference between refused and unknown; so does `success` on its side."""
+    found = []
+    for name, statement in enum_members(path):
+        text = statement.value.value if isinstance(statement.value, ast.Constant) else ""
+        if name.lower() in NOT_A_STATE or str(text).lower() in NOT_A_STATE:
+            found.append(f"{sources.name(path)}:{statement.lineno}: {name}")
+    assert not found, "\n".join(found)
