@@ -45,7 +45,7 @@ def supported(version):
 
 
 def use_supported_python():
-    """Return only on a supported Python; otherwise start again under one, or say what is missing."""
+    """Return on a supported Python only; else start again under one, or say what is missing."""
     mine = sys.version_info[:2]
     if supported(mine):
         return
@@ -79,7 +79,7 @@ def is_current(wanted):
 
 
 def venv_is_ours():
-    """It starts, is of the asked Python, and was not copied along with a checkout from elsewhere."""
+    """It starts, is of the asked Python, and did not come along with a copied checkout."""
     moved = any(f"home {ROOT}\n" not in stamp.read_text() for stamp in VENV.glob(".stamp-*"))
     return not moved and version_of(VENV_PYTHON) == sys.version_info[:2]
 
@@ -100,7 +100,7 @@ def build(wanted):
             "On Debian and Ubuntu: apt-get install python3-venv",
         )
     print(f"Installing {PURPOSE[wanted]} into .venv: up to a minute or two, once", flush=True)
-    pip = [str(VENV_PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
+    pip = [str(VENV_PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", "-qq"]
     run(
         [*pip, "install", "--editable", f".[{wanted}]"],
         "The packages could not be installed. Is the Python package registry within reach?",
