@@ -88,12 +88,14 @@ class Report:
     """Raw news of one invocation: what the body returned or raised, and what the wire saw.
 
     :param interrupt: the caller was cancelled or interrupted while it waited.
+    :param result: JSON of the value for the ledger; None where it has none.
     :param live: the body was given up but may still be running, and may still send.
     """
 
     value: Any = None
     error: BaseException | None = None
     trace: WireTrace | None = None
+    result: str | None = None
     took_s: float = 0.0
     interrupt: BaseException | None = None
     live: bool = False

@@ -1,0 +1,1 @@
+"""Protocol: generators that yield effects and receive their replies. No I/O happens here."""

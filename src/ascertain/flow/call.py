@@ -1,0 +1,175 @@
+"""One guarded call, from an intent to a known truth or an honest unknown.
+
+A write costs two durable commits: the intent with its send, then the outcome. A read costs none
+before the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ascertain.errors import IntentConflict
+from ascertain.flow.attempt import make_attempt
+from ascertain.flow.effects import Flow, Setting, await_other, invoke, pause, reserve, take
+from ascertain.flow.pursue import pursue
+from ascertain.flow.recover import recover
+from ascertain.model.action import ActionRecord, Draft
+from ascertain.model.operations import MustReplace, Reserve, Take
+from ascertain.model.outcome import Effect, Kind, Outcome, Report
+from ascertain.model.tables import By, Event, State
+from ascertain.rules import fold
+from ascertain.rules.budget import Turn, backoff_s
+from ascertain.rules.classify import classify
+from ascertain.rules.decide import What, decide
+from ascertain.rules.moves import Move
+from ascertain.rules.view import view_of
+
+BORN = Draft(None, Event.PREPARE, State.PREPARED, By.CALL, "prepared", 0, {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A call about to be reserved.
+
+    :param record: the prepared action. :param rebuild: the same with the key that it gets when it
+        replaces an earlier, finally rejected action.
+    :param denied: why it must not be sent (permission, precondition): recorded, never sent.
+    """
+
+    record: ActionRecord
+    arguments: str
+    contract_json: str
+    rebuild: Callable[[ActionRecord], ActionRecord]
+    denied: tuple[Kind, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a call ended. ``how``: new, replayed, joined, bound. ``report`` only of our own send."""
+
+    record: ActionRecord
+    how: str
+    report: Report | None = None
+    outcome: Outcome | None = None
+
+
+def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
+    """Make a guarded write.
+
+    :raises IntentConflict: the intent is alive with other exact arguments; nothing was sent.
+    """
+    prepared = wanted.record
+    while True:
+        first = _first_move(setting, prepared, wanted.denied)
+        reply = yield from reserve(
+            Reserve(
+                record=first.after,
+                drafts=(BORN, *first.drafts),
+                arguments=wanted.arguments,
+                contract_json=wanted.contract_json,
+            )
+        )
+        if not isinstance(reply, MustReplace):
+            break
+        prepared = wanted.rebuild(reply.previous)
+    if reply.via != "new":
+        return (yield from _again(setting, prepared, reply.record, reply.via, turn))
+    if wanted.denied is not None:
+        return Ended(reply.record, "new")
+    turn = turn.spend()
+    landed = yield from make_attempt(setting, reply.record, turn)
+    record, outcome = landed.record, landed.outcome
+    if not (record.terminal or landed.stop):
+        record, later = yield from pursue(setting, record, turn)
+        outcome = later or outcome
+    return Ended(record, "new", landed.report, outcome)
+
+
+def read(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[Ended]:
+    """Make a guarded read: retried in bounds, never unknown, nothing recorded before the wire."""
+    budget = setting.contract.budget
+    tries = 0
+    while True:
+        tries += 1
+        deadline_s = min(budget.send_deadline_s, max(0.0, turn.until - setting.clock()))
+        report = yield from invoke(record, deadline_s)
+        outcome = classify(report, setting.contract, now=setting.clock())
+        wait_s = outcome.retry_after_s
+        if wait_s is None:
+            wait_s = backoff_s(setting.contract, tries, setting.dice())
+        again = (
+            outcome.retryable
+            and report.interrupt is None
+            and tries < budget.sends
+            and setting.clock() + wait_s < turn.until
+        )
+        if not again:
+            return Ended(_as_read(record, outcome, tries), "new", report, outcome)
+        yield from pause(wait_s)
+
+
+def _first_move(setting: Setting, prepared: ActionRecord, denied: tuple[Kind, str] | None) -> Move:
+    now = setting.clock()
+    if denied is not None:
+        kind, reason = denied
+        move = fold.withdraw(prepared, by=By.CALL, reason=reason, now=now)
+        return move._replace(after=move.after._replace(kind=kind))
+    lease_until = now + setting.contract.budget.send_deadline_s + setting.lease_s
+    return fold.send(
+        prepared, setting.contract, sender=setting.sender, lease_until=lease_until, now=now,
+        by=By.CALL,
+    )  # fmt: skip
+
+
+def _again(
+    setting: Setting, wanted: ActionRecord, found: ActionRecord, via: str, turn: Turn
+) -> Flow[Ended]:
+    """The intent is known already: return what is known, or help it to an end."""
+    if found.exact != wanted.exact and via != "bound":
+        raise IntentConflict(
+            f"{found.tool} is already {found.state} with other arguments (action {found.id}).",
+            action=found.id,
+            state=str(found.state),
+        )
+    if found.terminal or via == "bound":
+        return Ended(found, "bound" if via == "bound" else "replayed")
+    record = yield from _join(setting, found, turn)
+    return Ended(record, "joined")
+
+
+def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionRecord]:
+    while record.open:
+        now = setting.clock()
+        if now >= turn.until:
+            return record
+        if record.lease_until is not None and record.lease_until > now:
+            record = yield from await_other(record, min(turn.until, record.lease_until) - now)
+            continue
+        decision = decide(view_of(record, setting.contract, now, turn))
+        if decision.what is What.REVIEW or (
+            decision.what is What.HOLD and record.state is not State.SENT
+        ):
+            return record
+        until = turn.until + setting.lease_s
+        taken = yield from take(
+            Take(owner=setting.sender, now=now, lease_until=until, action_id=record.id)
+        )
+        if taken.records:
+            return (yield from recover(setting, taken.records[0], taken.previous[0], turn))
+        record = yield from await_other(record, min(0.05, turn.until - now))
+    return record
+
+
+def _as_read(record: ActionRecord, outcome: Outcome, tries: int) -> ActionRecord:
+    confirmed = outcome.effect is Effect.CONFIRMED
+    return record._replace(
+        state=State.CONFIRMED if confirmed else State.REJECTED,
+        final=int(not confirmed and not outcome.retryable),
+        kind=outcome.kind,
+        code=outcome.code,
+        reason=outcome.reason,
+        attempt=tries,
+        sends=record.sends + outcome.sends,
+        provider_ref=outcome.provider_ref,
+    )

@@ -1,0 +1,141 @@
+"""What a flow may ask of the world.
+
+A flow yields one of these frozen records and is resumed with the reply. Every driver (sync, async,
+worker, crash test) performs the same list, so the protocol is written once. No transaction lives
+across a yield. The typed helpers below keep flows checkable: ``report = yield from invoke(...)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract
+from ascertain.model.operations import (
+    Advance,
+    Advanced,
+    Lost,
+    MustReplace,
+    Reserve,
+    Reserved,
+    Take,
+    Taken,
+)
+from ascertain.model.outcome import Report
+from ascertain.rules.moves import Move
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """Run the tool's body for an attempt that is durable; reply: :class:`Report`."""
+
+    record: ActionRecord
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Run the tool's look-up; reply: :class:`Report`."""
+
+    record: ActionRecord
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait; reply: None."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """Wait until somebody else moves the action, or ``seconds`` pass; reply: the action now."""
+
+    record: ActionRecord
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Inquire:
+    """Which of these senders are proven gone; reply: frozenset of their names."""
+
+    senders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """May it (still) be sent? reply: ``yes``, ``no``, or ``unknown`` when it cannot be checked."""
+
+    record: ActionRecord
+
+
+Effect = Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit
+
+T = TypeVar("T")
+Flow = Generator[Effect, Any, T]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a flow needs to know of where it runs.
+
+    :param sender: who sends: host, boot, process (see ``runtime.sender``).
+    :param clock: the ledger's clock, seconds. :param dice: uniform in [0, 1), for jitter.
+    :param lease_s: how long a lease lasts beyond the deadline of what it covers.
+    """
+
+    contract: Contract
+    sender: str
+    clock: Callable[[], float]
+    dice: Callable[[], float]
+    lease_s: float
+
+
+def reserve(operation: Reserve) -> Flow[Reserved | MustReplace]:
+    reply: Reserved | MustReplace = yield operation
+    return reply
+
+
+def advance(before: ActionRecord, move: Move, result: str | None = None) -> Flow[Advanced | Lost]:
+    """Write a move, if nobody was quicker."""
+    reply: Advanced | Lost = yield Advance(
+        before=before, after=move.after, drafts=move.drafts, result=result
+    )
+    return reply
+
+
+def take(operation: Take) -> Flow[Taken]:
+    reply: Taken = yield operation
+    return reply
+
+
+def invoke(record: ActionRecord, deadline_s: float) -> Flow[Report]:
+    reply: Report = yield Invoke(record, deadline_s)
+    return reply
+
+
+def ask(record: ActionRecord, deadline_s: float) -> Flow[Report]:
+    reply: Report = yield Ask(record, deadline_s)
+    return reply
+
+
+def pause(seconds: float) -> Flow[None]:
+    yield Pause(seconds)
+
+
+def await_other(record: ActionRecord, seconds: float) -> Flow[ActionRecord]:
+    reply: ActionRecord = yield Await(record, seconds)
+    return reply
+
+
+def inquire(senders: tuple[str, ...]) -> Flow[frozenset[str]]:
+    reply: frozenset[str] = yield Inquire(senders)
+    return reply
+
+
+def permit(record: ActionRecord) -> Flow[str]:
+    reply: str = yield Permit(record)
+    return reply

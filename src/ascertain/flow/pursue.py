@@ -1,0 +1,161 @@
+"""Drive an action that we hold the lease of, until it ends, its turn does, or something is due later.
+
+The caller's turn and the worker's pass run the same loop; only their patience differs.
+"""
+
+from __future__ import annotations
+
+from ascertain.flow.attempt import make_attempt
+from ascertain.flow.effects import Flow, Setting, advance, ask, pause, permit
+from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Advanced
+from ascertain.model.outcome import Evidence, Outcome
+from ascertain.model.tables import By, State
+from ascertain.rules import budget, evidence, fold
+from ascertain.rules.budget import Turn, backoff_s
+from ascertain.rules.classify import judge_lookup
+from ascertain.rules.decide import Decision, Reason, What, decide
+from ascertain.rules.moves import Move
+from ascertain.rules.view import view_of
+
+PASS_STEPS = 8  # what a worker does for one action before it turns to the next
+
+
+def pursue(
+    setting: Setting, record: ActionRecord, turn: Turn | None
+) -> Flow[tuple[ActionRecord, Outcome | None]]:
+    """Go on from a leased action; returns how it stands, and the outcome if our send settled it."""
+    last: Outcome | None = None
+    for _ in range(PASS_STEPS if turn is None else 1_000):
+        if turn is not None and record.terminal:
+            return record, last
+        now = setting.clock()
+        decision = decide(view_of(record, setting.contract, now, turn))
+        match decision.what:
+            case What.SEND | What.RESEND:
+                at = record.not_before_at
+                if not (yield from _wait_for(setting, at, turn)):
+                    if record.state is State.PREPARED and (at or now) >= record.send_by_at:
+                        decision = Decision(What.WITHDRAW, Reason.NOT_WANTED)
+                        return (yield from _end(setting, record, decision)), last
+                    return (yield from _let_go(setting, record, at)), last
+                sent = yield from _send(setting, record, turn)
+                if sent is None or sent.state is not State.SENT:
+                    return sent or record, last
+                turn = turn.spend() if turn is not None else None
+                landed = yield from make_attempt(setting, sent, turn)
+                record, last = landed.record, landed.outcome
+                if landed.stop:
+                    return record, last
+            case What.LOOK_UP:
+                patient = record.evidence is not Evidence.WORKING
+                if not (yield from _wait_for(setting, record.ask_at, turn, patient)):
+                    return (yield from _let_go(setting, record, record.ask_at)), last
+                record, lost = yield from look_up(setting, record, turn)
+                if lost or record.lease_owner != setting.sender:
+                    return record, last
+            case _:
+                return (yield from _end(setting, record, decision)), last
+    return (yield from _let_go(setting, record, setting.clock())), last
+
+
+def look_up(
+    setting: Setting, record: ActionRecord, turn: Turn | None
+) -> Flow[tuple[ActionRecord, bool]]:
+    """Ask the provider once and record its answer; True where somebody else was quicker."""
+    asked_at = setting.clock()
+    deadline_s = setting.contract.budget.send_deadline_s
+    if turn is not None:
+        deadline_s = max(0.05, min(deadline_s, turn.until - asked_at))
+    report = yield from ask(record, deadline_s)
+    answer = judge_lookup(report, setting.contract)
+    now = setting.clock()
+    wait_s = backoff_s(setting.contract, record.unanswered + 1, setting.dice())
+    move = evidence.answered(
+        record, setting.contract, answer, asked_at=asked_at, now=now, wait_s=wait_s
+    )
+    if move.after.open and record.lease_owner == setting.sender:
+        move = _keep(setting, move, record)
+    result = report.result if answer.found and record.state is State.UNKNOWN else None
+    reply = yield from advance(record, move, result)
+    return reply.record, not isinstance(reply, Advanced)
+
+
+def _send(setting: Setting, record: ActionRecord, turn: Turn | None) -> Flow[ActionRecord | None]:
+    """Make one more attempt durable, after permission is checked again."""
+    now = setting.clock()
+    match (yield from permit(record)):
+        case "no":
+            if record.state is State.PREPARED:
+                move = fold.withdraw(record, by=By.WORKER, reason="permission", now=now)
+            else:
+                move = evidence.open_review(record, reason="permission", now=now)
+        case "unknown":
+            move = fold.hold(record, due_at=now + setting.contract.budget.backoff_max_s, now=now)
+        case _:
+            covers = setting.contract.budget.send_deadline_s
+            move = fold.send(
+                record,
+                setting.contract,
+                sender=setting.sender,
+                lease_until=now + covers + setting.lease_s,
+                now=now,
+                by=By.CALL if turn is not None else By.WORKER,
+            )
+    reply = yield from advance(record, move)
+    return reply.record if isinstance(reply, Advanced) else None
+
+
+def _wait_for(
+    setting: Setting, at: float | None, turn: Turn | None, patient: bool = True
+) -> Flow[bool]:
+    """Wait until ``at`` if this turn has the time; a worker never waits, it comes back."""
+    wait_s = 0.0 if at is None else at - setting.clock()
+    if wait_s <= 0:
+        return True
+    if turn is None or not patient or setting.clock() + wait_s >= turn.until:
+        return False
+    yield from pause(wait_s)
+    return True
+
+
+def _end(setting: Setting, record: ActionRecord, decision: Decision) -> Flow[ActionRecord]:
+    """Write what a decision that ends this pass says."""
+    now = setting.clock()
+    match decision.what:
+        case What.CLOSE:
+            move = fold.close_absent(record, now=now)
+        case What.WITHDRAW:
+            reason = str(decision.reason)
+            move = fold.withdraw(record, by=By.CALL, reason=reason, now=now)
+        case What.REVIEW if record.review is None:
+            move = evidence.open_review(record, reason=str(decision.reason), now=now)
+        case What.HOLD if decision.reason is Reason.TURN_SPENT:
+            return (yield from _let_go(setting, record, _next_at(record, setting)))
+        case _:
+            move = fold.hold(record, due_at=None, now=now)
+    reply = yield from advance(record, move)
+    return reply.record
+
+
+def _next_at(record: ActionRecord, setting: Setting) -> float:
+    """When the background should go on with an action whose turn is spent."""
+    now = setting.clock()
+    decision = decide(view_of(record, setting.contract, now, None))
+    at = record.ask_at if decision.what is What.LOOK_UP else record.not_before_at
+    last = budget.last_send_at(record, setting.contract)
+    return max(now, at or now) if last is None else max(now, min(at or now, last))
+
+
+def _let_go(setting: Setting, record: ActionRecord, due_at: float | None) -> Flow[ActionRecord]:
+    """Release the lease; the next due time wakes a worker."""
+    now = setting.clock()
+    reply = yield from advance(record, fold.hold(record, due_at=due_at or now, now=now))
+    return reply.record
+
+
+def _keep(setting: Setting, move: Move, record: ActionRecord) -> Move:
+    after = move.after._replace(
+        lease_owner=setting.sender, lease_until=record.lease_until, due_at=record.lease_until
+    )
+    return move._replace(after=after)

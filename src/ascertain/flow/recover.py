@@ -1,0 +1,76 @@
+"""Take up an action that nobody works on: after a crash, an expired lease, a spent turn."""
+
+from __future__ import annotations
+
+from ascertain.flow.effects import Flow, Setting, advance, inquire
+from ascertain.flow.pursue import look_up, pursue
+from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Advanced
+from ascertain.model.tables import By, State
+from ascertain.rules import evidence, fold
+from ascertain.rules.budget import Turn
+from ascertain.rules.moves import Move
+
+
+def recover(
+    setting: Setting, taken: ActionRecord, previous: ActionRecord, turn: Turn | None
+) -> Flow[ActionRecord]:
+    """Go on with an action just leased.
+
+    :param previous: the action as it stood before the lease: it names whose lease had expired.
+    """
+    record: ActionRecord | None = taken
+    if taken.state is State.SENT:
+        record = yield from _lose(setting, taken, previous)
+    if record is not None and record.suspect:
+        record = yield from _clear(setting, record)
+    if record is None:
+        return taken
+    ended, _ = yield from pursue(setting, record, turn)
+    return ended
+
+
+def inspect(setting: Setting, taken: ActionRecord, previous: ActionRecord) -> Flow[ActionRecord]:
+    """Ask the provider once because somebody wants to know; nothing is sent."""
+    record: ActionRecord | None = taken
+    if taken.state is State.SENT:
+        record = yield from _lose(setting, taken, previous)
+    if record is None:
+        return taken
+    record, lost = yield from look_up(setting, record, None)
+    if lost:
+        return record
+    due_at = None if record.terminal and record.due_at is None else setting.clock()
+    reply = yield from advance(record, fold.hold(record, due_at=due_at, now=setting.clock()))
+    return reply.record
+
+
+def _lose(
+    setting: Setting, taken: ActionRecord, previous: ActionRecord
+) -> Flow[ActionRecord | None]:
+    """An expired lease is a lost answer. Never a reason to run again."""
+    owner = previous.lease_owner
+    gone = (yield from inquire((owner,))) if owner else frozenset[str]()
+    suspect = f"{owner}#{previous.attempt}" if owner and owner not in gone else ""
+    move = fold.lose(
+        taken,
+        reason="lease_expired",
+        suspect=suspect,
+        now=setting.clock(),
+        by=By.WORKER,
+        keep_lease=True,
+    )
+    return (yield from _write(taken, move))
+
+
+def _clear(setting: Setting, record: ActionRecord) -> Flow[ActionRecord | None]:
+    senders = tuple(record.suspect.split(","))
+    gone = yield from inquire(senders)
+    if not gone:
+        return record
+    return (yield from _write(record, evidence.clear_suspects(record, gone, now=setting.clock())))
+
+
+def _write(before: ActionRecord, move: Move) -> Flow[ActionRecord | None]:
+    reply = yield from advance(before, move)
+    return reply.record if isinstance(reply, Advanced) else None

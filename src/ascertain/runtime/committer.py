@@ -1,0 +1,188 @@
+"""Group commit: one transaction for everything that is waiting.
+
+One committer per process and ledger. Threads and tasks put operations in one queue; whoever holds
+the ledger takes all that is queued, writes it durably in one transaction and wakes all callers. A
+lone caller on an idle committer commits at once in its own thread. A cancelled caller cannot
+cancel a commit. The queue is bounded: beyond it :class:`LedgerBusy`, before anything is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ascertain.errors import LedgerBusy, LedgerClosed
+from ascertain.model.operations import Operation, Reply
+from ascertain.store.ledger import Ledger
+
+BATCH = 512
+
+Deliver = Callable[[Reply], None]
+
+
+class Committer:
+    """Writes operations of any number of callers, in batches, in order of arrival."""
+
+    def __init__(self, ledger: Ledger, *, queue_bound: int = 10_000) -> None:
+        self._ledger = ledger
+        self._bound = queue_bound
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start afresh: at first, and in a forked child, which inherits no thread."""
+        self._pid = os.getpid()
+        self._queue: deque[tuple[Operation, _Waiter]] = deque()
+        self._writing = threading.Lock()
+        self._wake = threading.Semaphore(0)
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._closed = False
+
+    def commit(self, operation: Operation) -> Reply:
+        """Write one operation and wait for it, in the calling thread.
+
+        :raises LedgerError: nothing was written.
+        """
+        self._check()
+        if not self._queue and self._writing.acquire(blocking=False):
+            try:
+                return _raised(self._ledger.submit((operation,))[0])
+            finally:
+                self._writing.release()
+        waiter = _ThreadWaiter()
+        self._enqueue(operation, waiter)
+        waiter.done.acquire()
+        return _raised(waiter.reply)
+
+    async def commit_async(self, operation: Operation) -> Reply:
+        """Write one operation without blocking the loop. A cancellation waits for the commit.
+
+        :raises LedgerError: nothing was written.
+        """
+        self._check()
+        loop = asyncio.get_running_loop()
+        waiter = _TaskWaiter(loop)
+        self._enqueue(operation, waiter)
+        cancelled: asyncio.CancelledError | None = None
+        while True:
+            try:
+                reply = await asyncio.shield(waiter.future) if cancelled else await waiter.wait()
+                break
+            except asyncio.CancelledError as error:
+                if waiter.future.cancelled():
+                    raise
+                cancelled = error
+        if cancelled is not None:
+            raise CommittedThenCancelled(_raised(reply)) from cancelled
+        return _raised(reply)
+
+    def close(self) -> None:
+        """Finish what is queued and stop."""
+        self._closed = True
+        thread = self._thread
+        if thread is not None and self._pid == os.getpid():
+            self._wake.release()
+            thread.join()
+
+    def _check(self) -> None:
+        if self._pid != os.getpid():
+            self._forget()
+        if self._closed:
+            raise LedgerClosed()
+        if len(self._queue) >= self._bound:
+            raise LedgerBusy(
+                f"{len(self._queue)} operations wait for the ledger (bound {self._bound})."
+            )
+
+    def _enqueue(self, operation: Operation, waiter: _Waiter) -> None:
+        self._queue.append((operation, waiter))
+        if self._thread is None:
+            self._start()
+        self._wake.release()
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="ascertain-committer", daemon=True)
+                self._thread = thread
+                thread.start()
+
+    def _run(self) -> None:
+        queue = self._queue
+        while True:
+            self._wake.acquire()
+            if not queue:
+                if self._closed:
+                    return
+                continue
+            with self._writing:
+                batch = [queue.popleft() for _ in range(min(len(queue), BATCH))]
+                try:
+                    replies = self._ledger.submit([operation for operation, _ in batch])
+                except Exception as error:
+                    replies = [error] * len(batch)
+            _deliver(batch, replies)
+
+
+class CommittedThenCancelled(asyncio.CancelledError):
+    """The caller was cancelled while its commit was written; the commit stands."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__()
+        self.reply = reply
+
+
+class _ThreadWaiter:
+    __slots__ = ("done", "reply")
+
+    def __init__(self) -> None:
+        self.done = threading.Lock()
+        self.done.acquire()
+        self.reply: Reply = LedgerClosed()
+
+
+class _TaskWaiter:
+    __slots__ = ("future", "loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.future: asyncio.Future[Reply] = loop.create_future()
+
+    async def wait(self) -> Reply:
+        return await asyncio.shield(self.future)
+
+
+_Waiter = _ThreadWaiter | _TaskWaiter
+
+
+def _deliver(batch: Sequence[tuple[Operation, _Waiter]], replies: Sequence[Reply]) -> None:
+    """Wake everybody; one call into each event loop, whatever the number of tasks."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Reply], Reply]]] = {}
+    for (_, waiter), reply in zip(batch, replies, strict=True):
+        if isinstance(waiter, _ThreadWaiter):
+            waiter.reply = reply
+            waiter.done.release()
+        else:
+            by_loop.setdefault(waiter.loop, []).append((waiter.future, reply))
+    for loop, results in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, results)
+        except RuntimeError:
+            # that loop is closed: nobody is left to hear it, and the ledger has it
+            continue
+
+
+def _resolve(results: list[tuple[asyncio.Future[Any], Reply]]) -> None:
+    for future, reply in results:
+        if not future.done():
+            future.set_result(reply)
+
+
+def _raised(reply: Reply) -> Reply:
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
