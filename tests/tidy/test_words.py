@@ -18,7 +18,7 @@ NOT_A_NAME = {
     "utils": "say what they do",
 }
 NOT_A_STATE = {"failed", "failure", "success", "succeeded", "error"}
-HTTP_STATUS = re.compile(r"^_*(http_)?status(es|_code|_codes|_line)?$|^_*http_status(es)?$")
+HTTP_STATUS = re.compile(r"^_*(http_?)?status(es|_codes?|_line)$|^_*http_?status$")
 ENDINGS = re.compile(r"_(secs?|seconds|timestamp|duration|ts)$")
 
 
