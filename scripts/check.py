@@ -19,7 +19,7 @@ CHECKS = {
     "mypy": [BIN / "mypy", "--no-error-summary"],
     "pyright": [BIN / "pyright"],
     "layers": [BIN / "lint-imports", "--no-cache"],
-    "tidy": [sys.executable, "-m", "pytest", "-q", "--durations=0", "tests/tidy"],
+    "tidy": [sys.executable, "-m", "pytest", "-q", "tests/tidy"],
 }
 
 
