@@ -39,8 +39,9 @@ help: ## Show this list
 demo: $(demo_env) ## Agent, providers and crashes before your eyes (SABOTAGE=new-key breaks one rule)
 	@$(bin)/ascertain demo $(if $(SABOTAGE),--sabotage $(SABOTAGE))
 
-test: $(dev) ## Run the tests (ARGS='-k word' goes to pytest)
-	@$(bin)/python -m pytest tests --ignore=tests/prove -n $(JOBS) --dist loadfile $(ARGS)
+test: $(dev) ## Run the tests (ARGS='-k word' goes to pytest; COVER=1 wants all branches taken)
+	@$(bin)/python $(if $(COVER),scripts/cover.py,-m pytest) \
+	  tests --ignore=tests/prove -n $(JOBS) --dist loadfile $(ARGS)
 
 check: $(dev) ## Lint, format, types (mypy and pyright), layers, rules of the repository
 	@$(bin)/python scripts/check.py
