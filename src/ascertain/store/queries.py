@@ -1,0 +1,87 @@
+"""Reads named SQL from plain files.
+
+``-- name: lease (owner, until, id)`` announces a query and the order of its parameters; the text
+uses ``:owner``. A later file says what a backend must say otherwise, under the same name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+
+_HEAD = re.compile(r"^-- name: (\w+)(?: \(([^)]*)\))?$")
+_PARAMETER = re.compile(r"(?<!:):(\w+)")
+_MACRO = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One named query. ``parameters`` is ``("*",)`` where they are the columns of an action."""
+
+    name: str
+    parameters: tuple[str, ...]
+    text: str
+
+    def numbered(self, parameters: Iterable[str] = ()) -> str:
+        """The text with ``?1, ?2, ...`` in the order of the parameters (SQLite).
+
+        :raises ValueError: the text uses a parameter that is not announced, or the reverse.
+        """
+        order = {name: place for place, name in enumerate(parameters or self.parameters, 1)}
+        used = set(_PARAMETER.findall(self.text))
+        if used != set(order):
+            raise ValueError(f"Query {self.name}: parameters {sorted(used ^ set(order))} differ.")
+        return _PARAMETER.sub(lambda found: f"?{order[found[1]]}", self.text)
+
+    def expanded(self, **macros: str) -> Query:
+        """The query with its macros filled in; unknown ones stay for later."""
+        text = _MACRO.sub(lambda found: macros.get(found[1], found[0]), self.text)
+        return Query(name=self.name, parameters=self.parameters, text=text)
+
+    def used(self) -> tuple[str, ...]:
+        """The parameters in order of appearance."""
+        return tuple(dict.fromkeys(_PARAMETER.findall(self.text)))
+
+
+def load_queries(*file_names: str) -> dict[str, Query]:
+    """Read the named queries of these files in ``store/sql``; later ones override earlier ones."""
+    found: dict[str, Query] = {}
+    for file_name in file_names:
+        found.update((query.name, query) for query in _parse(_read(file_name)))
+    return found
+
+
+def load_migrations(backend: str) -> list[tuple[int, str]]:
+    """The numbered migrations of a backend, in order: ``(number, script)``."""
+    folder = files("ascertain.store").joinpath("sql", backend)
+    scripts = sorted(
+        (int(entry.name.split("_", 1)[0]), entry.read_text("utf-8"))
+        for entry in folder.iterdir()
+        if entry.name.endswith(".sql")
+    )
+    if [number for number, _ in scripts] != list(range(1, len(scripts) + 1)):
+        raise ValueError(f"The migrations of {backend} are not numbered 1, 2, 3, ...")
+    return scripts
+
+
+def _read(file_name: str) -> str:
+    return files("ascertain.store").joinpath("sql", file_name).read_text("utf-8")
+
+
+def _parse(text: str) -> Iterable[Query]:
+    name, parameters, lines = "", "", list[str]()
+    for line in [*text.splitlines(), "-- name: end"]:
+        head = _HEAD.match(line)
+        if head is None:
+            if name and not line.startswith("--") and line.strip():
+                lines.append(line)
+            continue
+        if name:
+            yield Query(
+                name=name,
+                parameters=tuple(part.strip() for part in parameters.split(",") if part.strip()),
+                text="\n".join(lines).rstrip().removesuffix(";"),
+            )
+        name, parameters, lines = head[1], head[2] or "", []

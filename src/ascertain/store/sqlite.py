@@ -1,0 +1,271 @@
+"""The ledger in one SQLite file, shared by any number of threads and processes of one host."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ascertain.errors import LedgerFull, LedgerLocked
+from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.store.ledger import Filter, Operation, Reply
+from ascertain.store.open import path_of
+from ascertain.store.rows import to_record
+from ascertain.store.seal import chain_key
+from ascertain.store.secret import given_secret
+from ascertain.store.sqlite_batch import Batch, Prepared, prepare
+from ascertain.store.sqlite_errors import free_bytes, ledger_error
+from ascertain.store.sqlite_file import SQL, LedgerFile
+from ascertain.store.sqlite_upkeep import bury, verify
+
+FREE_SPACE_FLOOR_BYTES = 16 * 1024 * 1024
+_LOOK_AT_SPACE_EVERY_S = 1.0
+_BEATS_KEPT_S = 24 * 3600.0
+_AFTER_ALL_IDS = "~"
+_OPEN_STATES = frozenset({"prepared", "sent", "unknown"})
+
+Work = list[tuple[int, Prepared]]
+
+
+class SqliteLedger:
+    """The :class:`~ascertain.store.ledger.Ledger` in an SQLite file (WAL, ``synchronous=FULL``).
+
+    Opened when it is first used. Safe to use from any thread, and by parent and child after a fork.
+
+    :param url_or_path: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or a path.
+    :param secret: 16 bytes or more; else ``ASCERTAIN_SECRET``, else the file ``<ledger>.secret``.
+    :param busy_timeout_s: how long to wait for another process that writes.
+    :param free_space_floor_bytes: with less free space nothing new is begun, while outcomes are
+        still written; 0: no floor.
+    :raises WeakKey: the secret is too short.
+    """
+
+    def __init__(
+        self,
+        url_or_path: str | Path,
+        *,
+        secret: bytes | None = None,
+        busy_timeout_s: float = 5.0,
+        free_space_floor_bytes: int = FREE_SPACE_FLOOR_BYTES,
+    ) -> None:
+        self.path = path_of(url_or_path)
+        self.url = f"sqlite:///{self.path}"
+        self._file = LedgerFile(
+            self.path, secret=given_secret(secret), busy_timeout_s=busy_timeout_s
+        )
+        self._floor_bytes = free_space_floor_bytes
+        self._space_known_until = 0.0
+        self._has_room = True
+        self._chain_key: bytes | None = None
+
+    # ------------------------------------------------------------------------------------ writing
+
+    def submit(self, operations: Sequence[Operation]) -> list[Reply]:
+        """Write all in one durable transaction; an operation's own failure is its reply.
+
+        :raises LedgerError: when nothing could be written at all (and nothing was).
+        """
+        key = self._key()
+        replies: list[Reply | None] = [None] * len(operations)
+        work: Work = []
+        for place, operation in enumerate(operations):
+            try:
+                work.append((place, prepare(key, operation)))
+            except Exception as error:
+                replies[place] = error
+        if work:
+            with self._file.writing() as db:
+                self._write(db, work, replies)
+        return [_answered(reply) for reply in replies]
+
+    def _write(self, db: sqlite3.Connection, work: Work, replies: list[Reply | None]) -> None:
+        self._file.begin(db)
+        error = self._transact(db, work, replies)
+        if error is None:
+            return
+        if len(work) == 1:
+            replies[work[0][0]] = error
+            return
+        if isinstance(error, LedgerFull):
+            work = sorted(work, key=lambda item: item[1].starts)  # outcomes first
+        for i, item in enumerate(work):
+            try:
+                self._file.begin(db)
+            except LedgerLocked as locked:
+                if i == 0:
+                    raise
+                for place, _ in work[i:]:
+                    replies[place] = locked
+                return
+            error = self._transact(db, [item], replies)
+            if error is not None:
+                replies[item[0]] = error
+
+    def _transact(
+        self, db: sqlite3.Connection, work: Work, replies: list[Reply | None]
+    ) -> Exception | None:
+        """Write these in the transaction that has begun; on an error nothing of it is written."""
+        batch = Batch(db, self._file.known_contracts, may_start=self._room())
+        try:
+            for place, prepared in work:
+                replies[place] = batch.write(prepared)
+            batch.flush()
+        except Exception as error:
+            _roll_back(db)
+            return self._typed(error)
+        except BaseException:
+            _roll_back(db)
+            raise
+        try:
+            self._commit(db)
+        except sqlite3.Error as error:
+            _roll_back(db)
+            if not _is_written(db, work):
+                return self._typed(error)
+        self._file.known_contracts.update(batch.new_contracts)
+        return None
+
+    def _commit(self, db: sqlite3.Connection) -> None:
+        db.execute("COMMIT")
+
+    def _typed(self, error: Exception) -> Exception:
+        return ledger_error(error, self.path) if isinstance(error, sqlite3.Error) else error
+
+    def _room(self) -> bool:
+        """Whether anything new may be begun; looks at the disk once a second at most."""
+        now = time.monotonic()
+        if now >= self._space_known_until:
+            free = free_bytes(self.path)
+            self._has_room = free is None or free >= self._floor_bytes
+            self._space_known_until = now + _LOOK_AT_SPACE_EVERY_S
+        return self._has_room
+
+    # ------------------------------------------------------------------------------------ reading
+
+    def get(self, action_id: str) -> ActionRecord | None:
+        """The action as it stands, or None."""
+        with self._file.reading() as db:
+            row = db.execute(SQL["by_id"], (action_id,)).fetchone()
+        return to_record(row) if row else None
+
+    def find(self, query: Filter) -> list[ActionRecord]:
+        """The actions that fit, newest first.
+
+        Cost: by session, what is in the session; open or review only, what is open; else the pages
+        from the newest to the last one that fits.
+        """
+        select = [query.tenant, query.session, query.turn, query.chain, query.tool, query.state]
+        page = [query.before_id or _AFTER_ALL_IDS, query.limit]
+        if query.session is None and (query.open_only or query.state in _OPEN_STATES):
+            sql, values = SQL["find_open"], [*select, int(query.review_only), *page]
+        elif query.session is None and query.review_only:
+            sql, values = SQL["find_review"], [*select, *page]
+        elif query.session is None:
+            sql, values = SQL["find_all"], [*select, *page]
+        else:
+            sql = SQL["find_session"]
+            values = [*select, int(query.open_only), int(query.review_only), *page]
+        with self._file.reading() as db:
+            rows = db.execute(sql, values).fetchall()
+        return [to_record(row) for row in rows]
+
+    def events(self, action_id: str) -> list[EventRecord]:
+        """What happened to the action, oldest first; empty for a tombstone."""
+        with self._file.reading() as db:
+            rows = db.execute(SQL["events_of"], (action_id,)).fetchall()
+        return [EventRecord(row[0], row[1], row[2] or None, *row[3:12]) for row in rows]
+
+    def arguments(self, action_id: str) -> str | None:
+        """The stored arguments (JSON); None when there are none any more."""
+        return self._payload(action_id, "args")
+
+    def result(self, action_id: str) -> str | None:
+        """The stored result (JSON); None when there is none."""
+        return self._payload(action_id, "result")
+
+    def contract(self, digest: str) -> str | None:
+        """The contract (JSON) that was in force under this digest."""
+        json: str | None = self._one(SQL["contract_of"], (digest,))
+        return json
+
+    def next_due_at(self) -> float | None:
+        """When the next action is due; None when none is."""
+        at: float | None = self._one(SQL["next_due"], ())
+        return at
+
+    def counts(self) -> dict[str, int]:
+        """Open actions by state, plus ``review`` and ``disputed``; cost grows with what is open."""
+        counts: dict[str, int] = {}
+        with self._file.reading() as db:
+            for name in ("count_due", "count_waiting"):
+                for state, count in db.execute(SQL[name]):
+                    counts[state] = counts.get(state, 0) + count
+            review, disputed = db.execute(SQL["count_review"]).fetchone()
+        return {**counts, "review": review, "disputed": disputed}
+
+    def last_heartbeat(self) -> float | None:
+        """When a worker was last seen; None: never, or not for a day."""
+        at: float | None = self._one(SQL["last_beat"], ())
+        return at
+
+    def secret(self) -> bytes:
+        """The key of intents and of the chain; lies outside the database."""
+        return self._file.secret()
+
+    # --------------------------------------------------------------------------------- upkeep
+
+    def verify(self, action_id: str | None = None) -> Iterator[str]:
+        """Check the hash chains; yields one sentence per thing that does not hold."""
+        return verify(self._file, self._key(), action_id)
+
+    def bury(self, *, closed_before: float, limit: int = 1000) -> int:
+        """Reduce closed actions to tombstones (identity, state, reference); returns how many.
+
+        What does not verify is left as it is, and so is what is disputed or under review.
+        """
+        return bury(self._file, self._key(), closed_before, limit)
+
+    def heartbeat(self, owner: str, now: float) -> None:
+        """A worker says that it is alive."""
+        with self._file.transaction() as db:
+            db.execute(SQL["beat"], (owner, now))
+            db.execute(SQL["forget_beats"], (now - _BEATS_KEPT_S,))
+
+    def close(self) -> None:
+        """Close all handles of this process; idempotent."""
+        self._file.close()
+
+    def _payload(self, action_id: str, what: str) -> str | None:
+        body: str | None = self._one(SQL["payload_of"], (action_id, what))
+        return body
+
+    def _one(self, sql: str, values: tuple[object, ...]) -> Any:
+        with self._file.reading() as db:
+            row = db.execute(sql, values).fetchone()
+        return row[0] if row else None
+
+    def _key(self) -> bytes:
+        if self._chain_key is None:
+            self._chain_key = chain_key(self._file.secret())
+        return self._chain_key
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    if db.in_transaction:
+        db.execute("ROLLBACK")
+
+
+def _is_written(db: sqlite3.Connection, work: Work) -> bool:
+    """Whether a transaction whose COMMIT gave an error is in the ledger all the same."""
+    for _, prepared in work:
+        for row in prepared.events:
+            event = (row[0], row[1], row[11])
+            return db.execute(SQL["has_event"], event).fetchone() is not None
+    return False
+
+
+def _answered(reply: Reply | None) -> Reply:
+    assert reply is not None
+    return reply

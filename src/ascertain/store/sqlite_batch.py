@@ -1,0 +1,223 @@
+"""One transaction of an SQLite ledger: operations in, replies out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ascertain.errors import ActionNotFound, IllegalTransition, LedgerFull
+from ascertain.model.action import ActionRecord
+from ascertain.model.tables import Event
+from ascertain.rules.identity import match
+from ascertain.store.ledger import (
+    Advance,
+    Advanced,
+    Lost,
+    MustReplace,
+    Operation,
+    Reply,
+    Reserve,
+    Reserved,
+    Take,
+    Taken,
+)
+from ascertain.store.rows import RowStatement, Values, plain, same_identity, to_record, with_chain
+from ascertain.store.seal import (
+    GENESIS,
+    EventRow,
+    check_moves,
+    commitment,
+    is_direct,
+    seal_events,
+)
+from ascertain.store.sqlite_file import QUERIES, SQL
+
+SALT_BYTES = 16
+
+_RESERVE = RowStatement(QUERIES["reserve"])
+_INSERT = RowStatement(QUERIES["insert_action"])
+_ADVANCE = RowStatement(QUERIES["advance"], "before_n", "before_fence")
+
+
+@dataclass(slots=True)
+class Prepared:
+    """An operation with all that can be worked out before the ledger is locked."""
+
+    operation: Operation
+    record: ActionRecord | None = None
+    values: list[Any] | None = None
+    events: Sequence[EventRow] = ()
+    payload: Values | None = None
+    starts: bool = False
+
+
+def prepare(key: bytes, operation: Operation) -> Prepared:
+    """Check and seal one operation.
+
+    :param key: of the chain.
+    :raises IllegalTransition: the transition table does not have it.
+    """
+    match operation:
+        case Advance():
+            return _prepare_advance(key, operation)
+        case Reserve():
+            return _prepare_reserve(key, operation)
+        case Take():
+            return Prepared(operation)
+
+
+def _prepare_reserve(key: bytes, operation: Reserve) -> Prepared:
+    record, drafts = operation.record, operation.drafts
+    check_moves(None, record, drafts)
+    salt = os.urandom(SALT_BYTES)
+    events, head = seal_events(
+        key, record, drafts, n=0, head=GENESIS, born=True,
+        covers=commitment(salt, operation.arguments),
+    )  # fmt: skip
+    record = with_chain(record, len(drafts), head)
+    payload = (record.id, "args", bytearray(salt), operation.arguments)
+    return Prepared(operation, record, plain(record), events, payload, starts=True)
+
+
+def _prepare_advance(key: bytes, operation: Advance) -> Prepared:
+    before, record, drafts = operation.before, operation.after, operation.drafts
+    if not same_identity(before, record):
+        raise IllegalTransition(f"Action {before.id}: what is fixed at birth does not change.")
+    check_moves(before, record, drafts)
+    covers, payload = b"", None
+    if operation.result is not None:
+        if not drafts:
+            raise IllegalTransition(f"Action {before.id}: a result comes only with an event.")
+        salt = os.urandom(SALT_BYTES)
+        covers = commitment(salt, operation.result)
+        payload = (record.id, "result", bytearray(salt), operation.result)
+    events, head = seal_events(key, record, drafts, n=before.n, head=before.head, covers=covers)
+    record = with_chain(record, before.n + len(drafts), head)
+    values = plain(record)
+    values += (before.n, before.fence)
+    starts = any(draft.event is Event.SEND for draft in drafts)
+    return Prepared(operation, record, values, events, payload, starts)
+
+
+class Batch:
+    """Operations being written inside a transaction that the caller begins and ends."""
+
+    def __init__(
+        self, db: sqlite3.Connection, known_contracts: set[str], *, may_start: bool
+    ) -> None:
+        """:param may_start: whether there is room for anything that would be sent."""
+        self._db = db
+        self._known_contracts = known_contracts
+        self._may_start = may_start
+        self._events: list[EventRow] = []
+        self._payloads: list[Values] = []
+        self.new_contracts: set[str] = set()
+
+    def write(self, prepared: Prepared) -> Reply:
+        """Write one operation, all but its events and payload; returns its reply."""
+        operation = prepared.operation
+        if prepared.starts and not self._may_start and isinstance(operation, Advance):
+            return _no_room()
+        match operation:
+            case Advance():
+                return self._advance(operation, prepared)
+            case Reserve():
+                return self._reserve(operation, prepared)
+            case Take():
+                return self._take(operation)
+
+    def flush(self) -> None:
+        """Write the events and payloads of all."""
+        self._db.executemany(SQL["insert_event"], self._events)
+        self._db.executemany(SQL["put_payload"], self._payloads)
+
+    # ------------------------------------------------------------------------------------ reserve
+
+    def _reserve(self, operation: Reserve, prepared: Prepared) -> Reply:
+        record = prepared.record
+        assert record is not None
+        assert prepared.values is not None
+        if not self._may_start:
+            return self._stored(record) or _no_room()
+        if not self._db.execute(*_RESERVE.bind(prepared.values)).rowcount:
+            stored = self._stored(record)
+            if stored is not None:
+                return stored
+            self._db.execute(*_INSERT.bind(prepared.values))
+        if record.contract not in self._known_contracts:
+            self._db.execute(SQL["put_contract"], (record.contract, operation.contract_json))
+            self.new_contracts.add(record.contract)
+        self._keep(prepared)
+        return Reserved(record=record, via="new")
+
+    def _stored(self, wanted: ActionRecord) -> Reply | None:
+        if wanted.call_id is not None:
+            row = self._db.execute(
+                SQL["by_call_id"], (wanted.session, wanted.tenant, wanted.call_id)
+            ).fetchone()
+            if row is not None:
+                return Reserved(record=to_record(row), via="call_id")
+        rows = self._db.execute(SQL["by_intent"], (wanted.intent,)).fetchall()
+        found, via = match(wanted, [to_record(row) for row in rows])
+        if found is None:
+            return None
+        if via == "replace":
+            return MustReplace(previous=found)
+        return Reserved(record=found, via=via)
+
+    # ------------------------------------------------------------------------------------ advance
+
+    def _advance(self, operation: Advance, prepared: Prepared) -> Reply:
+        before, record = operation.before, prepared.record
+        assert record is not None
+        assert prepared.values is not None
+        if len(operation.drafts) > 1 and not is_direct(before.state, record.state):
+            for draft in operation.drafts[:-1]:
+                if draft.start is not draft.end:
+                    self._db.execute(
+                        SQL["pass_through"],
+                        (draft.end.value, before.id, before.n, before.fence),
+                    )
+        sql, values = _ADVANCE.bind(prepared.values, final_changes=before.final != record.final)
+        if not self._db.execute(sql, values).rowcount:
+            row = self._db.execute(SQL["by_id"], (before.id,)).fetchone()
+            if row is None:
+                return ActionNotFound(f"There is no action {before.id} in the ledger.")
+            return Lost(record=to_record(row))
+        self._keep(prepared)
+        return Advanced(record=record)
+
+    # --------------------------------------------------------------------------------------- take
+
+    def _take(self, operation: Take) -> Taken:
+        now, until = operation.now, operation.lease_until
+        tools = None if operation.tools is None else json.dumps(sorted(operation.tools))
+        if operation.action_id is None:
+            found = self._db.execute(SQL["due"], (now, tools, operation.limit))
+        else:
+            found = self._db.execute(SQL["due_one"], (operation.action_id, now, tools))
+        previous = tuple(to_record(row) for row in found.fetchall())
+        records = tuple(
+            record._replace(
+                lease_owner=operation.owner, lease_until=until, due_at=until,
+                fence=record.fence + 1,
+            )
+            for record in previous
+        )  # fmt: skip
+        self._db.executemany(
+            SQL["lease"], [(operation.owner, until, record.fence, record.id) for record in records]
+        )
+        return Taken(records=records, previous=previous)
+
+    def _keep(self, prepared: Prepared) -> None:
+        self._events.extend(prepared.events)
+        if prepared.payload is not None:
+            self._payloads.append(prepared.payload)
+
+
+def _no_room() -> LedgerFull:
+    return LedgerFull("Less space is free than the ledger's floor; nothing new is begun.")
