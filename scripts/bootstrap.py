@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 LOWEST, BELOW = (3, 11), (3, 14)
+EXTRAS = {"dev": "dev", "demo": "cli,httpx,requests,testing"}
 PURPOSE = {
     "dev": "what the checks, the tests and the proofs need",
     "demo": "what the demo needs",
@@ -102,7 +103,7 @@ def build(wanted):
     print(f"Installing {PURPOSE[wanted]} into .venv: up to a minute or two, once", flush=True)
     pip = [str(VENV_PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", "-qq"]
     run(
-        [*pip, "install", "--editable", f".[{wanted}]"],
+        [*pip, "install", "--editable", f".[{EXTRAS[wanted]}]"],
         "The packages could not be installed. Is the Python package registry within reach?",
     )
     (VENV / f".stamp-{wanted}").write_text(stamp_text())
