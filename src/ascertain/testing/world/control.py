@@ -130,10 +130,9 @@ class World:
             child.kill()
             child.wait()
             self._child = None
-            last = log.read_text(errors="replace")[-2000:].strip()
-            raise WorldError(
-                f"the World did not start within {self._start_within_s:g} s: {last or 'no output'}"
-            )
+            why = "ended before it listened" if came else "did not listen in time"
+            last = log.read_text(errors="replace").strip().rpartition("\n")[2]
+            raise WorldError(f"the World {why}: {last or 'it said nothing'} (see {log})")
         return int(json.loads(line)["port"])
 
     def stop(self) -> None:
