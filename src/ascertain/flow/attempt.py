@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ascertain.flow.effects import Flow, Setting, advance, invoke
+from ascertain.flow.effects import Flow, Setting, advance, invoke, relate
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advanced
 from ascertain.model.outcome import Effect, Outcome, Report
@@ -13,6 +13,8 @@ from ascertain.rules import evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.classify import classify
 from ascertain.rules.moves import Move
+
+OBSERVED = "observe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ def make_attempt(setting: Setting, record: ActionRecord, turn: Turn | None) -> F
         deadline_s = max(0.0, min(deadline_s, turn.until - setting.clock()))
     report = yield from invoke(record, deadline_s)
     outcome = classify(report, setting.contract, now=setting.clock())
+    if outcome.related_ref is not None and not (yield from relate(record, outcome.related_ref)):
+        outcome = replace(outcome, related_ref=None)  # somebody else's record is not told
     landed = yield from land(setting, record, report, outcome, turn)
     stop = report.interrupt is not None or landed.lease_owner != setting.sender
     return Landed(landed, report, outcome, stop)
@@ -49,6 +53,8 @@ def land(
     mine = record
     while True:
         move = _judge(setting, mine, record, report, outcome, turn)
+        if mine.mode == OBSERVED:
+            move = move._replace(after=move.after._replace(due_at=None))  # nobody acts on it
         result = report.result if outcome.effect is Effect.CONFIRMED else None
         reply = yield from advance(record, move, result)
         if isinstance(reply, Advanced):
@@ -89,4 +95,3 @@ def _judge(
         after = move.after._replace(lease_owner=setting.sender, lease_until=until, due_at=until)
         return move._replace(after=after)
     return move
-

@@ -106,7 +106,8 @@ def read(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[Ended]:
         )
         if not again:
             return Ended(_as_read(record, outcome, tries), "new", report, outcome)
-        yield from pause(wait_s)
+        if not (yield from pause(wait_s)):
+            return Ended(_as_read(record, outcome, tries), "new", report, outcome)
 
 
 def _first_move(setting: Setting, prepared: ActionRecord, denied: tuple[Kind, str] | None) -> Move:
@@ -144,7 +145,10 @@ def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionReco
         if now >= turn.until:
             return record
         if record.lease_until is not None and record.lease_until > now:
-            record = yield from await_other(record, min(turn.until, record.lease_until) - now)
+            seen = yield from await_other(record, min(turn.until, record.lease_until) - now)
+            if seen is None:
+                return record
+            record = seen
             continue
         decision = decide(view_of(record, setting.contract, now, turn))
         if decision.what is What.REVIEW or (
@@ -157,7 +161,10 @@ def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionReco
         )
         if taken.records:
             return (yield from recover(setting, taken.records[0], taken.previous[0], turn))
-        record = yield from await_other(record, min(0.05, turn.until - now))
+        seen = yield from await_other(record, min(0.05, turn.until - now))
+        if seen is None:
+            return record
+        record = seen
     return record
 
 

@@ -45,14 +45,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait; reply: None."""
+    """Wait; reply: whether the whole time passed (False: the caller was interrupted)."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """Wait until somebody else moves the action, or ``seconds`` pass; reply: the action now."""
+    """Wait until somebody else moves the action, or ``seconds`` pass; reply: the action now, or
+    None when the caller was interrupted."""
 
     record: ActionRecord
     seconds: float
@@ -72,7 +73,15 @@ class Permit:
     record: ActionRecord
 
 
-Effect = Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit
+@dataclass(frozen=True, slots=True)
+class Relate:
+    """Does the record that a refusal names belong to this principal; reply: bool."""
+
+    record: ActionRecord
+    related_ref: str
+
+
+Effect = Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit | Relate
 
 T = TypeVar("T")
 Flow = Generator[Effect, Any, T]
@@ -122,12 +131,13 @@ def ask(record: ActionRecord, deadline_s: float) -> Flow[Report]:
     return reply
 
 
-def pause(seconds: float) -> Flow[None]:
-    yield Pause(seconds)
+def pause(seconds: float) -> Flow[bool]:
+    reply: bool = yield Pause(seconds)
+    return reply
 
 
-def await_other(record: ActionRecord, seconds: float) -> Flow[ActionRecord]:
-    reply: ActionRecord = yield Await(record, seconds)
+def await_other(record: ActionRecord, seconds: float) -> Flow[ActionRecord | None]:
+    reply: ActionRecord | None = yield Await(record, seconds)
     return reply
 
 
@@ -138,4 +148,9 @@ def inquire(senders: tuple[str, ...]) -> Flow[frozenset[str]]:
 
 def permit(record: ActionRecord) -> Flow[str]:
     reply: str = yield Permit(record)
+    return reply
+
+
+def relate(record: ActionRecord, related_ref: str) -> Flow[bool]:
+    reply: bool = yield Relate(record, related_ref)
     return reply

@@ -115,8 +115,7 @@ def _wait_for(
         return True
     if turn is None or not patient or setting.clock() + wait_s >= turn.until:
         return False
-    yield from pause(wait_s)
-    return True
+    return (yield from pause(wait_s))
 
 
 def _end(setting: Setting, record: ActionRecord, decision: Decision) -> Flow[ActionRecord]:

@@ -88,6 +88,7 @@ class Report:
     """Raw news of one invocation: what the body returned or raised, and what the wire saw.
 
     :param interrupt: the caller was cancelled or interrupted while it waited.
+    :param steps: names of the declared steps that the body took.
     :param result: JSON of the value for the ledger; None where it has none.
     :param live: the body was given up but may still be running, and may still send.
     """
@@ -95,6 +96,7 @@ class Report:
     value: Any = None
     error: BaseException | None = None
     trace: WireTrace | None = None
+    steps: tuple[str, ...] = ()
     result: str | None = None
     took_s: float = 0.0
     interrupt: BaseException | None = None

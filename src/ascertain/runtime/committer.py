@@ -12,16 +12,14 @@ import asyncio
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ascertain.errors import LedgerBusy, LedgerClosed
 from ascertain.model.operations import Operation, Reply
 from ascertain.store.ledger import Ledger
 
 BATCH = 512
-
-Deliver = Callable[[Reply], None]
 
 
 class Committer:
@@ -65,20 +63,13 @@ class Committer:
         """
         self._check()
         loop = asyncio.get_running_loop()
-        waiter = _TaskWaiter(loop)
-        self._enqueue(operation, waiter)
-        cancelled: asyncio.CancelledError | None = None
-        while True:
-            try:
-                reply = await asyncio.shield(waiter.future) if cancelled else await waiter.wait()
-                break
-            except asyncio.CancelledError as error:
-                if waiter.future.cancelled():
-                    raise
-                cancelled = error
-        if cancelled is not None:
-            raise CommittedThenCancelled(_raised(reply)) from cancelled
-        return _raised(reply)
+        future = _Uncancellable(loop=loop)
+        self._enqueue(operation, _TaskWaiter(loop, future))
+        try:
+            return _raised(await future)
+        except asyncio.CancelledError as cancelled:
+            # the future cannot be cancelled, so the commit has ended before we are told
+            raise CommittedThenCancelled(_raised(future.result())) from cancelled
 
     def close(self) -> None:
         """Finish what is queued and stop."""
@@ -92,7 +83,7 @@ class Committer:
         if self._pid != os.getpid():
             self._forget()
         if self._closed:
-            raise LedgerClosed()
+            raise LedgerClosed
         if len(self._queue) >= self._bound:
             raise LedgerBusy(
                 f"{len(self._queue)} operations wait for the ledger (bound {self._bound})."
@@ -145,15 +136,16 @@ class _ThreadWaiter:
         self.reply: Reply = LedgerClosed()
 
 
-class _TaskWaiter:
-    __slots__ = ("future", "loop")
+class _Uncancellable(asyncio.Future[Reply]):
+    """A task that waits for this is cancelled only after the commit has ended."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-        self.future: asyncio.Future[Reply] = loop.create_future()
+    def cancel(self, msg: object = None) -> bool:
+        return False
 
-    async def wait(self) -> Reply:
-        return await asyncio.shield(self.future)
+
+class _TaskWaiter(NamedTuple):
+    loop: asyncio.AbstractEventLoop
+    future: _Uncancellable
 
 
 _Waiter = _ThreadWaiter | _TaskWaiter
@@ -161,7 +153,7 @@ _Waiter = _ThreadWaiter | _TaskWaiter
 
 def _deliver(batch: Sequence[tuple[Operation, _Waiter]], replies: Sequence[Reply]) -> None:
     """Wake everybody; one call into each event loop, whatever the number of tasks."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Reply], Reply]]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Uncancellable, Reply]]] = {}
     for (_, waiter), reply in zip(batch, replies, strict=True):
         if isinstance(waiter, _ThreadWaiter):
             waiter.reply = reply
@@ -176,7 +168,7 @@ def _deliver(batch: Sequence[tuple[Operation, _Waiter]], replies: Sequence[Reply
             continue
 
 
-def _resolve(results: list[tuple[asyncio.Future[Any], Reply]]) -> None:
+def _resolve(results: list[tuple[_Uncancellable, Reply]]) -> None:
     for future, reply in results:
         if not future.done():
             future.set_result(reply)

@@ -1,0 +1,40 @@
+"""Every tool call of an agent ends in a known truth.
+
+Write before the wire; keep a lost answer as ``unknown``; ask the provider by the same key before
+anything is repeated; repeat only what the contract makes safe; let the model say only what is known.
+"""
+
+from ascertain.errors import AscertainError, IntentConflict, NotAllowed, Unsettled
+from ascertain.model.contract import Budget, KeyFormat, RefusalRule
+from ascertain.model.tables import State
+from ascertain.model.words import Absent, Accepted, Found, NotSent, Processing, Receipt, Refused
+from ascertain.runtime.action import Action
+from ascertain.runtime.app import Ascertain
+from ascertain.runtime.attempt import Attempt, current_attempt, key
+from ascertain.runtime.deadline import deadline
+from ascertain.runtime.scope import Session
+
+__all__ = [
+    "Absent",
+    "Accepted",
+    "Action",
+    "Ascertain",
+    "AscertainError",
+    "Attempt",
+    "Budget",
+    "Found",
+    "IntentConflict",
+    "KeyFormat",
+    "NotAllowed",
+    "NotSent",
+    "Processing",
+    "Receipt",
+    "RefusalRule",
+    "Refused",
+    "Session",
+    "State",
+    "Unsettled",
+    "current_attempt",
+    "deadline",
+    "key",
+]

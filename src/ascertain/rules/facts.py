@@ -1,0 +1,134 @@
+"""All that a model receives: what is known, and what may be done next.
+
+Never an exception text or a stack; never more than the receipt; provider text cleaned and capped.
+``next_allowed`` is a closed list. What the model asks for is checked against it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract
+from ascertain.model.outcome import Evidence, Kind
+from ascertain.model.tables import State
+from ascertain.rules import texts
+from ascertain.rules.budget import may_ask
+from ascertain.rules.project import Part, workflow_say, workflow_state
+
+MARK_PENDING = "mark_pending"
+MANUAL_REVIEW = "manual_review"
+ASK_PERSON = "ask_person"
+WAIT = "wait"
+CORRECT_ARGUMENTS = "correct_arguments"
+CALL_AGAIN = "call_again"
+
+Known = tuple[ActionRecord, Contract]
+
+
+def query(contract: Contract) -> str:
+    """The entry that asks the provider about this tool's effect."""
+    return f"query_{contract.noun}"
+
+
+def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[str]:
+    """What may be done next about one action, in order of usefulness."""
+    if contract.is_read:
+        return [] if record.state is State.CONFIRMED else [WAIT if not record.final else ASK_PERSON]
+    can_ask = contract.lookup is not None and may_ask(record, contract, now)
+    if record.disputed:
+        return [*([query(contract)] if can_ask else []), MANUAL_REVIEW]
+    match record.state:
+        case State.UNKNOWN:
+            working = record.evidence is Evidence.WORKING
+            entries = [query(contract)] if can_ask else []
+            entries += [WAIT] if working else []
+            return [*entries, MARK_PENDING, MANUAL_REVIEW]
+        case State.PREPARED | State.SENT:
+            return [WAIT, MARK_PENDING]
+        case State.REJECTED:
+            return _after_refusal(record)
+        case State.CONFIRMED | State.COMPENSATED:
+            return []
+
+
+def action_facts(record: ActionRecord, contract: Contract, now: float) -> dict[str, Any]:
+    """One action as the model sees it."""
+    facts: dict[str, Any] = {"name": record.tool, "state": str(record.state)}
+    if record.provider_ref:
+        facts["provider_ref"] = texts.clean(record.provider_ref, 200)
+    facts["attempt"] = record.attempt
+    if record.state is not State.CONFIRMED or record.disputed:
+        facts["reason"] = record.review or (record.kind and str(record.kind)) or record.reason
+    if record.code:
+        facts["error_code"] = texts.clean(record.code, 80)
+    if record.related_ref:
+        facts["related_ref"] = texts.clean(record.related_ref, 200)
+    wait_s = _retry_after_s(record, now)
+    if wait_s is not None:
+        facts["retry_after_s"] = wait_s
+    if record.state is State.UNKNOWN and record.evidence is Evidence.WORKING:
+        facts["accepted"] = True
+    if record.maybe_twice:
+        facts["maybe_twice"] = True
+    if record.disputed:
+        facts["disputed"] = True
+    return facts
+
+
+def facts_of(
+    known: Sequence[Known], now: float, *, wish: tuple[str, str] = ("done", "")
+) -> dict[str, Any]:
+    """The facts object of a turn, or of one action."""
+    parts = {
+        language: [part_of(record, contract, language) for record, contract in known]
+        for language in texts.LANGUAGES
+    }
+    allowed: dict[str, None] = {}
+    for record, contract in known:
+        allowed.update(dict.fromkeys(next_allowed(record, contract, now)))
+    say = {
+        language: texts.say(known[0][0], known[0][1], language)
+        if len(known) == 1
+        else workflow_say(parts[language], language, wish)
+        for language in texts.LANGUAGES
+    }
+    return {
+        "workflow_state": str(workflow_state(parts["en"])),
+        "actions": [action_facts(record, contract, now) for record, contract in known],
+        "next_allowed": list(allowed),
+        "say": say,
+    }
+
+
+def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> Part:
+    """An action's share in the wish it belongs to."""
+    return Part(
+        name=texts.name_of(contract, language),
+        state=record.state,
+        final=bool(record.final),
+        essential=not contract.best_effort,
+        in_review=record.review is not None or bool(record.disputed),
+    )
+
+
+def _after_refusal(record: ActionRecord) -> list[str]:
+    if not record.final:
+        return [WAIT, MARK_PENDING, MANUAL_REVIEW]
+    match record.kind:
+        case Kind.INVALID:
+            return [CORRECT_ARGUMENTS, ASK_PERSON]
+        case Kind.WITHDRAWN | Kind.ABSENT:
+            return [CALL_AGAIN, ASK_PERSON]
+        case Kind.TOOL_ERROR:
+            return [MANUAL_REVIEW]
+        case _:
+            return [ASK_PERSON]
+
+
+def _retry_after_s(record: ActionRecord, now: float) -> float | None:
+    at = record.ask_at if record.evidence is Evidence.WORKING else record.not_before_at
+    if record.terminal or at is None or at <= now:
+        return None
+    return round(at - now, 1)

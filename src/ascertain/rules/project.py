@@ -1,0 +1,79 @@
+"""The state of a wish, derived from its actions. Never stored by hand.
+
+A different type from an action's state on purpose: a notice without an answer must not turn a
+fulfilled order into a failed one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from ascertain.model.tables import State
+from ascertain.rules.texts import WORKFLOW
+
+
+class WorkflowState(StrEnum):
+    """What a person's wish has come to."""
+
+    NOT_STARTED = "not_started"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    PARTIALLY_COMPLETED = "partially_completed"
+    AWAITING_CONFIRMATION = "awaiting_confirmation"
+    COMPENSATING = "compensating"
+    COMPENSATED = "compensated"
+    NEEDS_REVIEW = "needs_review"
+    REFUSED = "refused"
+
+
+class Part(NamedTuple):
+    """One action's share in the wish."""
+
+    name: str
+    state: State
+    final: bool = False
+    essential: bool = True
+    in_review: bool = False
+
+
+def workflow_state(parts: Sequence[Part]) -> WorkflowState:
+    """Derive the state of the wish.
+
+    Essential actions decide; best-effort ones only make it partial. Where all are best effort,
+    they decide among themselves.
+    """
+    if not parts:
+        return WorkflowState.NOT_STARTED
+    essential = [part for part in parts if part.essential] or list(parts)
+    states = {part.state for part in essential}
+    if any(part.in_review for part in essential):
+        return WorkflowState.NEEDS_REVIEW
+    if State.UNKNOWN in states:
+        return WorkflowState.AWAITING_CONFIRMATION
+    if states & {State.PREPARED, State.SENT} or any(_trying(part) for part in essential):
+        return WorkflowState.RUNNING
+    if State.REJECTED in states:
+        return WorkflowState.REFUSED
+    if State.COMPENSATED in states:
+        return WorkflowState.COMPENSATED
+    if all(part.state is State.CONFIRMED for part in parts):
+        return WorkflowState.COMPLETED
+    return WorkflowState.PARTIALLY_COMPLETED
+
+
+def workflow_say(
+    parts: Sequence[Part], language: str = "en", wish: tuple[str, str] = ("done", "")
+) -> str:
+    """The wish in one sentence. ``wish`` is what being fulfilled is called, (en, zh-CN)."""
+    chinese = language.startswith("zh")
+    state = workflow_state(parts)
+    pending = [part.name for part in parts if part.state is not State.CONFIRMED]
+    joined = "、".join(pending) if chinese else ", ".join(pending)
+    text = WORKFLOW[state][int(chinese)]
+    return text.replace("{wish}", wish[int(chinese)]).replace("{pending}", joined)
+
+
+def _trying(part: Part) -> bool:
+    return part.state is State.REJECTED and not part.final

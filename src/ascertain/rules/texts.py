@@ -1,0 +1,167 @@
+"""What a person is told, as data, in English and Simplified Chinese.
+
+Never more than the receipt ("submitted, T900, result pending"), never "failed" while unknown, and
+nothing that invites a blind repeat. A tool's own sentences (``say``) come first.
+"""
+
+from __future__ import annotations
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract
+from ascertain.model.outcome import Evidence, Kind
+from ascertain.model.tables import State
+
+LANGUAGES = ("en", "zh-CN")
+
+SENTENCES: dict[str, tuple[str, str]] = {
+    "prepared": ("The {name} has not been sent yet.", "{name}尚未发出。"),
+    "sent": ("The {name} is being sent; there is no answer yet.", "{name}正在提交，尚无答复。"),
+    "confirmed": (
+        "The {name} is submitted: {provider_ref}. Its result is pending.",
+        "{name}已提交：{provider_ref}，结果待定。",
+    ),
+    "confirmed_no_ref": ("The {name} is confirmed.", "{name}已确认。"),
+    "disputed": (
+        "Records about the {name} contradict each other; a person is checking it.",
+        "关于{name}的记录相互矛盾，正在人工核查。",
+    ),
+    "unknown": ("Not confirmed as submitted yet; it is being checked.", "暂未确认提交"),
+    "accepted": ("The {name} is accepted and in progress.", "{name}已受理，处理中。"),
+    "in_review": (
+        "The state of the {name} is not confirmed yet; a person will check it.",
+        "申请状态暂时未确认，会人工核查",
+    ),
+    "left_open": ("The {name} is awaiting confirmation.", "{name}待确认"),
+    "rejected_business": (
+        "The provider declined the {name}{because}.",
+        "服务方未受理{name}{because}。",
+    ),
+    "rejected_already_exists": (
+        "There already is one{related}; no new {name} was made.",
+        "已有处理中的记录{related}，没有新建{name}。",
+    ),
+    "rejected_invalid": (
+        "The {name} was not accepted: some details need correcting.",
+        "{name}未被受理：部分信息需要更正。",
+    ),
+    "rejected_auth": (
+        "The {name} was not made: you need to log in or be authorised for it.",
+        "{name}未提交：需要登录或授权。",
+    ),
+    "rejected_temporary": (
+        "The provider is not taking it now; the {name} is not confirmed as submitted yet.",
+        "暂未确认提交",
+    ),
+    "rejected_not_done": ("The {name} was not made.", "{name}没有提交。"),
+    "compensated": ("The {name} has been reversed.", "{name}已撤销。"),
+    "read": ("Read.", "已查询。"),
+    "read_unavailable": ("It cannot be looked up right now.", "暂时无法查询。"),
+}
+
+WORKFLOW: dict[str, tuple[str, str]] = {
+    "not_started": ("Nothing has been started.", "尚未开始。"),
+    "running": ("In progress.", "处理中。"),
+    "completed": ("Done.", "已完成。"),
+    "partially_completed": (
+        "{wish}, {pending} awaiting confirmation",
+        "{wish}完成、{pending}待确认",
+    ),
+    "awaiting_confirmation": ("Not confirmed yet.", "暂未确认提交"),
+    "needs_review": (
+        "Not confirmed yet; a person will check it.",
+        "申请状态暂时未确认，会人工核查",
+    ),
+    "refused": ("It was declined.", "未被受理。"),
+    "compensating": ("It is being undone.", "正在撤销。"),
+    "compensated": ("It has been undone.", "已撤销。"),
+}
+
+_BY_KIND: dict[Kind | None, str] = {
+    Kind.BUSINESS: "rejected_business",
+    Kind.ALREADY_EXISTS: "rejected_already_exists",
+    Kind.INVALID: "rejected_invalid",
+    Kind.KEY_REUSE: "rejected_invalid",
+    Kind.AUTH: "rejected_auth",
+}
+
+
+def which(record: ActionRecord, contract: Contract) -> str:
+    """The sentence that fits what is known."""
+    if record.disputed:
+        return "disputed"
+    match record.state:
+        case State.UNKNOWN:
+            if record.review is not None:
+                return "in_review"
+            if record.evidence is Evidence.WORKING:
+                return "accepted"
+            return "left_open" if contract.best_effort else "unknown"
+        case State.REJECTED if contract.is_read:
+            return "read_unavailable" if not record.final else _BY_KIND.get(
+                record.kind, "rejected_not_done"
+            )  # fmt: skip
+        case State.REJECTED:
+            if not record.final:
+                return "rejected_temporary"
+            return _BY_KIND.get(record.kind, "rejected_not_done")
+        case State.CONFIRMED if contract.is_read:
+            return "read"
+        case State.CONFIRMED:
+            return "confirmed" if record.provider_ref else "confirmed_no_ref"
+        case _:
+            return str(record.state)
+
+
+def say(record: ActionRecord, contract: Contract, language: str = "en") -> str:
+    """One honest sentence for the person."""
+    chinese = language.startswith("zh")
+    own = contract.say_zh if chinese else contract.say
+    key = which(record, contract)
+    template = own.get(key) or (own.get(str(record.state)) if _plain(key, record) else None)
+    template = template or SENTENCES[key][int(chinese)]
+    return _fill(template, _values(record, contract, chinese))
+
+
+def name_of(contract: Contract, language: str = "en") -> str:
+    """What a person calls the tool's effect: the declared name, else its noun."""
+    own = contract.say_zh if language.startswith("zh") else contract.say
+    return own.get("name") or contract.noun.replace("_", " ")
+
+
+def _plain(key: str, record: ActionRecord) -> bool:
+    """A tool's sentence for a state does not speak for its special cases (disputed, in review)."""
+    return key == str(record.state) or (
+        key.startswith(("confirmed", "rejected")) and key != "disputed"
+    )
+
+
+def _values(record: ActionRecord, contract: Contract, chinese: bool) -> dict[str, str]:
+    code = clean(record.code or "", 80)
+    related = clean(record.related_ref or "", 120)
+    if chinese:
+        because, exists = f"（{code}）" if code else "", f"（{related}）" if related else ""
+    else:
+        because, exists = f" ({code})" if code else "", f" ({related})" if related else ""
+    return {
+        "name": name_of(contract, "zh-CN" if chinese else "en"),
+        "provider_ref": clean(record.provider_ref or "", 120),
+        "related_ref": related,
+        "code": code,
+        "because": because,
+        "related": exists,
+    }
+
+
+def _fill(template: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        template = template.replace("{" + name + "}", value)
+    return template
+
+
+_BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+
+
+def clean(text: str, cap: int) -> str:
+    """Provider text as harmless data: no control or direction characters, capped in length."""
+    kept = "".join(c for c in text if (c.isprintable() or c == " ") and c not in _BIDI)
+    return kept if len(kept) <= cap else f"{kept[: cap - 1]}…"

@@ -1,0 +1,288 @@
+"""The async driver: the same effects, and the event loop is never blocked.
+
+A body runs in a task of its own. When the caller is cancelled or disconnects, the body is not torn
+down in the middle of its send: the action is recorded as unknown at once, the body may end within
+its deadline, and its late result lands on its own action.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from ascertain.flow.effects import Ask, Await, Effect, Flow, Inquire, Invoke, Pause, Permit, Relate
+from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Advance, Reserve, Take
+from ascertain.model.outcome import Report
+from ascertain.model.words import NotSent
+from ascertain.runtime.checks import permitted_async, related_async
+from ascertain.runtime.committer import CommittedThenCancelled
+from ascertain.runtime.hands import Hands, log
+from ascertain.runtime.invoke import (
+    Opening,
+    asked_of,
+    drained,
+    enter,
+    open_attempt,
+    open_lookup,
+    report,
+)
+from ascertain.runtime.registry import Entry
+from ascertain.runtime.sync import POLL_FIRST_S, POLL_MOST_S, land_late
+
+T = TypeVar("T")
+
+GRACE_S = 0.25  # for a body that is told to stop at its deadline
+
+
+class Detached:
+    """Bodies that were given up but still run; and a bounded pool for sync code."""
+
+    def __init__(self, *, threads: int = 32) -> None:
+        self._bound = threads
+        self._busy = 0
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self.tasks: set[asyncio.Future[Any]] = set()
+
+    def start(self, work: Callable[[], Any]) -> asyncio.Future[Any] | None:
+        """Run sync work in a thread; None when all are taken (nothing is queued)."""
+        with self._lock:
+            if self._busy >= self._bound:
+                return None
+            self._busy += 1
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._bound, thread_name_prefix="ascertain-body")
+        future = self._pool.submit(work)
+        future.add_done_callback(self._freed)
+        return asyncio.wrap_future(future)
+
+    def _freed(self, _: object) -> None:
+        with self._lock:
+            self._busy -= 1
+
+
+class AsyncDriver:
+    """Drives one flow for one tool on the running loop."""
+
+    def __init__(
+        self,
+        hands: Hands,
+        entry: Entry,
+        detached: Detached,
+        values: dict[str, Any] | None = None,
+        *,
+        attached: bool = False,
+    ) -> None:
+        self._hands = hands
+        self._entry = entry
+        self._detached = detached
+        self._values = values
+        self._attached = attached  # an observed body ends with its caller, as it always did
+        self._interrupt: BaseException | None = None
+
+    async def drive(self, flow: Flow[T]) -> T:
+        """Run the flow to its end; a cancellation is raised again once it is recorded."""
+        try:
+            effect = next(flow)
+            while True:
+                try:
+                    reply = await self.perform(effect)
+                except Exception as error:
+                    effect = flow.throw(error)
+                else:
+                    effect = flow.send(reply)
+        except StopIteration as stop:
+            if self._interrupt is not None:
+                raise self._interrupt from None
+            result: T = stop.value
+            return result
+
+    async def perform(self, effect: Effect) -> Any:
+        """Perform one effect; the reply is what the flow is resumed with."""
+        match effect:
+            case Reserve() | Advance() | Take():
+                return await self._commit(effect)
+            case Invoke(record, deadline_s):
+                return await self._invoke(record, deadline_s)
+            case Ask(record, deadline_s):
+                return await self._ask(record, deadline_s)
+            case Pause(seconds):
+                return await self._pause(seconds)
+            case Await(record, seconds):
+                return await self._await(record, seconds)
+            case Inquire(senders):
+                return self._hands.inquire(senders)
+            case Permit(record):
+                values = await self._arguments(record)
+                return await permitted_async(self._hands, self._entry, record, values)
+            case Relate(record, related_ref):
+                asked = asked_of(record, await self._arguments(record))
+                return await related_async(self._entry, asked._replace(related_ref=related_ref))
+
+    async def _commit(self, operation: Reserve | Advance | Take) -> Any:
+        try:
+            reply = await self._hands.committer.commit_async(operation)
+        except CommittedThenCancelled as cancelled:
+            self._interrupt, reply = cancelled, cancelled.reply
+        self._hands.written(operation, reply)
+        return reply
+
+    async def _arguments(self, record: ActionRecord) -> dict[str, Any]:
+        if self._values is None:
+            loop = asyncio.get_running_loop()
+            self._values = await loop.run_in_executor(
+                None, self._hands.arguments_of, self._entry, record
+            )
+        return self._values
+
+    async def _invoke(self, record: ActionRecord, deadline_s: float) -> Report:
+        entry = self._entry
+        opening = open_attempt(entry, record, deadline_s, self._hands.secret)
+        if self._interrupt is not None:
+            # cancelled while the send was being recorded: nothing has left, and nothing will
+            stopped = NotSent("interrupted", retryable=False)
+            return report(entry, opening, error=stopped, interrupt=self._interrupt)
+        if record.lease_until is not None and self._hands.clock() > record.lease_until - 0.5:
+            return report(entry, opening, error=NotSent("lease_ran_out"))
+        values = self._values if self._values is not None else await self._arguments(record)
+        body = self._start(opening, lambda: entry.signature.call(entry.body, values))
+        if body is None:
+            return report(entry, opening, error=NotSent("all_threads_busy"))
+        news = await self._wait(opening, body, deadline_s)
+        if news.live:
+            self._land_later(record, opening, body, deadline_s)
+        return news
+
+    async def _ask(self, record: ActionRecord, deadline_s: float) -> Report:
+        entry = self._entry
+        lookup = entry.lookup
+        if lookup is None:
+            raise LookupError(f"{entry.name} has no look-up in this process.")
+        asked = asked_of(record, await self._arguments(record))
+        opening = open_lookup(deadline_s)
+        body = self._start(opening, lambda: lookup(asked), entry.lookup_is_async)
+        if body is None:
+            return report(entry, opening, error=TimeoutError("all threads are busy"))
+        news = await self._wait(opening, body, deadline_s)
+        if news.live:
+            body.cancel()
+        return news
+
+    def _start(
+        self, opening: Opening, call: Callable[[], Any], is_async: bool | None = None
+    ) -> asyncio.Future[Any] | None:
+        """Start a body in a context of its own: a task, or a thread for sync code."""
+        context = contextvars.copy_context()
+        context.run(enter, opening)
+        if self._entry.is_async if is_async is None else is_async:
+            coroutine = context.run(call)
+            if inspect.isasyncgen(coroutine):
+                coroutine = _collected(coroutine)
+            return asyncio.get_running_loop().create_task(coroutine, context=context)
+        return self._detached.start(lambda: context.run(_drained_call, call))
+
+    async def _wait(self, opening: Opening, body: asyncio.Future[Any], deadline_s: float) -> Report:
+        """Wait for the body, its deadline, or the caller's own cancellation."""
+        entry = self._entry
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+
+        def end(_: object = None) -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        body.add_done_callback(end)
+        timer = None if deadline_s == float("inf") else loop.call_later(deadline_s, end)
+        try:
+            await ended
+        except asyncio.CancelledError as cancelled:
+            self._interrupt = cancelled
+            if self._attached:
+                body.cancel()
+                await asyncio.wait((body,))
+            if not body.done():
+                return report(entry, opening, error=cancelled, interrupt=cancelled, live=True)
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if not body.done():
+            body.cancel()
+            await asyncio.wait((body,), timeout=GRACE_S)
+        if not body.done():
+            return report(entry, opening, error=TimeoutError("deadline"), live=True)
+        return self._news(opening, body)
+
+    def _news(self, opening: Opening, body: asyncio.Future[Any]) -> Report:
+        if body.cancelled():
+            return report(
+                self._entry, opening, error=TimeoutError("deadline"), interrupt=self._interrupt
+            )
+        error = body.exception()
+        if error is not None:
+            return report(self._entry, opening, error=error, interrupt=self._interrupt)
+        return report(self._entry, opening, value=body.result(), interrupt=self._interrupt)
+
+    def _land_later(
+        self, record: ActionRecord, opening: Opening, body: asyncio.Future[Any], deadline_s: float
+    ) -> None:
+        """Let a body that was given up end; its result lands on its own action."""
+        self._detached.tasks.add(body)
+        loop = asyncio.get_running_loop()
+        stop = loop.call_later(deadline_s, body.cancel) if deadline_s < float("inf") else None
+
+        def landed(_: asyncio.Future[Any]) -> None:
+            if stop is not None:
+                stop.cancel()
+            self._detached.tasks.discard(body)
+            self._interrupt = None
+            work = loop.run_in_executor(
+                None, land_late, self._hands, self._entry, record, self._news(opening, body)
+            )
+            self._detached.tasks.add(work)
+            work.add_done_callback(self._detached.tasks.discard)
+            work.add_done_callback(_logged)
+
+        body.add_done_callback(landed)
+
+    async def _pause(self, seconds: float) -> bool:
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError as cancelled:
+            self._interrupt = cancelled
+            return False
+        return True
+
+    async def _await(self, record: ActionRecord, seconds: float) -> ActionRecord | None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        wait_s = POLL_FIRST_S
+        while True:
+            read = loop.run_in_executor(None, self._hands.ledger.get, record.id)
+            found = await read or record
+            if (found.n, found.fence) != (record.n, record.fence):
+                return found
+            left = until - loop.time()
+            if left <= 0:
+                return found
+            if not await self._pause(min(wait_s, left)):
+                return None
+            wait_s = min(POLL_MOST_S, wait_s * 1.5)
+
+
+def _drained_call(call: Callable[[], Any]) -> Any:
+    return drained(call())
+
+
+async def _collected(stream: Any) -> list[Any]:
+    return [item async for item in stream]
+
+
+def _logged(work: asyncio.Future[Any]) -> None:
+    if not work.cancelled() and work.exception() is not None:
+        log.error("a late result could not be recorded", exc_info=work.exception())

@@ -1,0 +1,239 @@
+"""Guarded calls: from a Python call or an agent's tool call to an action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ascertain.errors import IntentConflict
+from ascertain.flow.call import Ended, Wanted, call, read
+from ascertain.flow.observe import observe
+from ascertain.model.action import ActionRecord
+from ascertain.rules.arguments import Bound, parse_call
+from ascertain.rules.budget import Turn
+from ascertain.rules.canonical import canonical, digest, identity_text
+from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
+from ascertain.runtime import deadline as ambient
+from ascertain.runtime.action import NOT_LOADED, Action
+from ascertain.runtime.aio import AsyncDriver, Detached
+from ascertain.runtime.attempt import running
+from ascertain.runtime.checks import Denied, denied, denied_async
+from ascertain.runtime.hands import Hands
+from ascertain.runtime.invoke import Asked
+from ascertain.runtime.keeper import Keeper
+from ascertain.runtime.registry import Entry
+from ascertain.runtime.scope import Session, here
+from ascertain.runtime.sync import SyncDriver
+from ascertain.store.ids import new_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a caller may say about one call, beside its arguments.
+
+    :param call_id: the framework's id of this call; the same id is the same action.
+    :param ordinal: names an intended second of the same intent; never from model arguments.
+    :param deadline_s: bounds this call, in seconds.
+    """
+
+    call_id: str | None = None
+    ordinal: str = ""
+    deadline_s: float | None = None
+
+
+NONE = Options()
+
+
+class Calls:
+    """Makes calls in a session."""
+
+    def __init__(self, hands: Hands, *, observing: bool = False) -> None:
+        self.hands = hands
+        self.keeper = Keeper()
+        self.detached = Detached()
+        self.observing = observing
+
+    def call(
+        self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = NONE
+    ) -> Action[Any]:
+        """Make a guarded call of a sync tool in this thread."""
+        session = here()
+        bound = entry.signature.bind(args, kwargs)
+        turn = self._turn(entry, options)
+        driver = SyncDriver(self.hands, entry, self.keeper, bound.values)
+        setting = self.hands.setting(entry)
+        if entry.contract.is_read:
+            ended = driver.drive(read(setting, self._read_record(entry, session), turn))
+        elif self.observing or entry.observed:
+            wanted = self._wanted(entry, bound, session.scope, options, None, observed=True)
+            ended = driver.drive(observe(setting, wanted))
+        else:
+            refusal: Denied | None = None
+            if _checked(entry):
+                refusal = denied(entry, session, _asked(entry, session, bound))
+            wanted = self._wanted(entry, bound, session.scope, options, refusal)
+            try:
+                ended = driver.drive(call(setting, wanted, turn))
+            except IntentConflict as conflict:
+                self._name_fields(entry, bound, conflict)
+                raise
+        return self.action(entry, ended)
+
+    async def call_async(
+        self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = NONE
+    ) -> Action[Any]:
+        """Make a guarded call on the running loop; sync tools run in a thread."""
+        session = here()
+        bound = entry.signature.bind(args, kwargs)
+        turn = self._turn(entry, options)
+        watched = self.observing or entry.observed
+        driver = AsyncDriver(self.hands, entry, self.detached, bound.values, attached=watched)
+        setting = self.hands.setting(entry)
+        if entry.contract.is_read:
+            ended = await driver.drive(read(setting, self._read_record(entry, session), turn))
+        elif watched:
+            wanted = self._wanted(entry, bound, session.scope, options, None, observed=True)
+            ended = await driver.drive(observe(setting, wanted))
+        else:
+            refusal = None
+            if _checked(entry):
+                refusal = await denied_async(entry, session, _asked(entry, session, bound))
+            wanted = self._wanted(entry, bound, session.scope, options, refusal)
+            try:
+                ended = await driver.drive(call(setting, wanted, turn))
+            except IntentConflict as conflict:
+                self._name_fields(entry, bound, conflict)
+                raise
+        return self.action(entry, ended)
+
+    def action(self, entry: Entry, ended: Ended) -> Action[Any]:
+        """The public action of a call that has ended."""
+        report = ended.report
+        value = NOT_LOADED
+        text = report.result if report is not None else None
+        if report is not None and entry.contract.is_read and text is None:
+            value = report.value
+        return Action(ended.record, entry, self.hands, how=ended.how, text=text, value=value)
+
+    # -- what a call becomes --------------------------------------------------------------------
+
+    def _wanted(
+        self,
+        entry: Entry,
+        bound: Bound,
+        scope: Scope,
+        options: Options,
+        refusal: Denied | None,
+        *,
+        observed: bool = False,
+    ) -> Wanted:
+        contract = entry.contract
+        record = self._record(entry, bound, scope, options)
+        if observed:
+            record = record._replace(mode="observe", intent=f"{record.intent}~{record.id}")
+        secret = self.hands.secret
+
+        def keyed(replaces: ActionRecord | None) -> ActionRecord:
+            key = derive_key(
+                secret, contract, intent=record.intent, slot=record.slot,
+                replaces_key=replaces.key if replaces is not None else None,
+            )  # fmt: skip
+            return record._replace(key=key, replaces=replaces.id if replaces is not None else None)
+
+        return Wanted(
+            record=keyed(None), arguments=bound.text, contract_json=entry.contract_json,
+            rebuild=keyed, denied=refusal,
+        )  # fmt: skip
+
+    def _record(self, entry: Entry, bound: Bound, scope: Scope, options: Options) -> ActionRecord:
+        contract = entry.contract
+        identity, exact, wording = _digests(entry, bound)
+        parent = running.get()
+        now = self.hands.clock()
+        send_by_s = contract.send_by_s
+        return ActionRecord(
+            id=new_id(),
+            tenant=scope.tenant,
+            tool=contract.tool,
+            principal=scope.principal,
+            session=scope.session,
+            opening=scope.opening,
+            turn=scope.turn,
+            slot=slot_of(contract, scope),
+            chain=scope.chain,
+            call_id=options.call_id,
+            parent=parent.action_id if parent is not None else None,
+            replaces=None,
+            intent=intent_digest(contract, scope, identity, options.ordinal),
+            ordinal=options.ordinal,
+            exact=exact,
+            wording=wording,
+            key="",
+            contract=entry.contract_digest,
+            mode="guard",
+            created_at=now,
+            send_by_at=now + (contract.budget.turn_s if send_by_s is None else send_by_s),
+            updated_at=now,
+        )
+
+    def _read_record(self, entry: Entry, session: Session) -> ActionRecord:
+        scope = session.scope
+        now = self.hands.clock()
+        return ActionRecord(
+            "", scope.tenant, entry.name, scope.principal, scope.session, scope.opening, scope.turn,
+            "", scope.chain, None, None, None, "", "", "", "", "", "", "read", now, now,
+        )  # fmt: skip
+
+    def _turn(self, entry: Entry, options: Options) -> Turn:
+        budget = entry.contract.budget
+        left = ambient.remaining_s()
+        bounds = [budget.turn_s]
+        bounds += [left] if left is not None else []
+        bounds += [options.deadline_s] if options.deadline_s is not None else []
+        least = min(bounds)
+        if least <= 0:
+            raise TimeoutError(
+                f"The deadline had passed before {entry.name} began; nothing was sent."
+            )
+        return Turn(budget.turn_sends, self.hands.clock() + least)
+
+    def _name_fields(self, entry: Entry, bound: Bound, conflict: IntentConflict) -> None:
+        """Say which arguments differ (their names; values may be personal)."""
+        text = self.hands.ledger.arguments(conflict.context["action"])
+        if text is None:
+            return
+        stored, given = parse_call(text), bound.json
+        wording = set(entry.contract.wording)
+        fields = sorted(
+            name
+            for name in {*stored, *given} - wording
+            if canonical(stored.get(name)) != canonical(given.get(name))
+        )
+        conflict.context["fields"] = fields
+        conflict.message = f"{conflict.message} Different: {', '.join(fields)}."
+
+
+def _digests(entry: Entry, bound: Bound) -> tuple[str, str, str]:
+    """Digests of identity, exact and wording arguments."""
+    contract = entry.contract
+    values = bound.json
+    names = contract.identity or [name for name in values if name not in contract.wording]
+    identity = identity_text({name: bound.values[name] for name in names}, entry.normalise)
+    if not contract.wording:
+        return identity, digest(bound.text), ""
+    exact = {name: value for name, value in values.items() if name not in contract.wording}
+    wording = {name: values[name] for name in contract.wording if name in values}
+    return identity, digest(canonical(exact)), digest(canonical(wording))
+
+
+def _checked(entry: Entry) -> bool:
+    return bool(entry.consent or entry.permission or entry.preconditions)
+
+
+def _asked(entry: Entry, session: Session, bound: Bound) -> Asked:
+    scope = session.scope
+    return Asked(
+        id="", tool=entry.name, key="", principal=scope.principal, tenant=scope.tenant,
+        session=scope.session, attempt=0, arguments=bound.values, provider_ref=None,
+        related_ref=None, handle=None, first_sent_at=None, last_possible_at=None,
+    )  # fmt: skip

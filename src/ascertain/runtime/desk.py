@@ -1,0 +1,143 @@
+"""What a session can be asked, and what may be taken from ``next_allowed``."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from ascertain.errors import ActionNotFound, LedgerError, NotAllowed
+from ascertain.flow.effects import Flow
+from ascertain.flow.recover import inspect
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract
+from ascertain.model.operations import Advance, Advanced, Take, Taken
+from ascertain.model.tables import By
+from ascertain.rules import facts as rules
+from ascertain.rules.arguments import parse_call
+from ascertain.rules.evidence import open_review
+from ascertain.rules.identity import Scope
+from ascertain.rules.moves import note
+from ascertain.runtime.action import Action
+from ascertain.runtime.calls import Calls, Options
+from ascertain.runtime.registry import Entry
+from ascertain.runtime.scope import Session, current
+from ascertain.runtime.sync import SyncDriver
+
+
+class Desk:
+    """Answers for sessions: from the record, never by making a new intent."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._hands = calls.hands
+
+    def actions(self, scope: Scope, *, whole: bool = False) -> list[Action[Any]]:
+        """The turn's (or session's) guarded writes, oldest first."""
+        return [
+            Action(record, entry, self._hands, how="replayed")
+            for record in self._records(scope, whole=whole)
+            if (entry := self._hands.registry.find(record.tool)) is not None
+        ]
+
+    def facts(self, scope: Scope, wish: tuple[str, str]) -> dict[str, Any]:
+        """The facts object of a turn."""
+        known = [(record, self._contract(record)) for record in self._records(scope)]
+        return rules.facts_of(known, self._hands.clock(), wish=wish)
+
+    def take(self, session: Session, entry: str, action_id: str | None) -> dict[str, Any]:
+        """Take an entry of ``next_allowed`` after checking it again."""
+        record, contract = self._offered(session.scope, entry, action_id)
+        now = self._hands.clock()
+        if entry == rules.query(contract):
+            self._query(record, contract)
+        elif entry == rules.MANUAL_REVIEW:
+            if record.review is None:
+                self._write(record, open_review(record, reason="asked", now=now, by=By.PERSON))
+        elif entry == rules.MARK_PENDING:
+            self._write(record, note(record, By.PERSON, "marked_pending", now, {}))
+        return self.facts(session.scope, session.wish)
+
+    def call_by_name(
+        self, session: Session, tool: str, arguments: dict[str, Any] | str, call_id: str | None
+    ) -> Action[Any]:
+        """An agent's tool call, checked as strictly as a Python call."""
+        entry = self._hands.registry.get(tool)
+        kwargs = parse_call(arguments) if isinstance(arguments, str) else arguments
+        if entry.is_async:
+            raise NotAllowed(f"{tool} is an async tool; use `await session.call_async(...)`.")
+        with nullcontext() if current.get() is session else session:
+            return self._calls.call(entry, (), kwargs, Options(call_id=call_id))
+
+    async def call_by_name_async(
+        self, session: Session, tool: str, arguments: dict[str, Any] | str, call_id: str | None
+    ) -> Action[Any]:
+        """The same on the running loop."""
+        entry = self._hands.registry.get(tool)
+        kwargs = parse_call(arguments) if isinstance(arguments, str) else arguments
+        with nullcontext() if current.get() is session else session:
+            return await self._calls.call_async(entry, (), kwargs, Options(call_id=call_id))
+
+    def _records(self, scope: Scope, *, whole: bool = False) -> list[ActionRecord]:
+        return [
+            record
+            for record in self._hands.session_records(scope, whole=whole)
+            if record.mode == "guard" and record.principal == scope.principal
+        ]
+
+    def _contract(self, record: ActionRecord) -> Contract:
+        entry = self._hands.registry.find(record.tool)
+        contract = self._hands.contract_of(record, entry)
+        if contract is None:
+            raise LedgerError(f"The contract of action {record.id} is not in the ledger.")
+        return contract
+
+    def _offered(
+        self, scope: Scope, entry: str, action_id: str | None
+    ) -> tuple[ActionRecord, Contract]:
+        """The one action for which ``entry`` is offered right now."""
+        now = self._hands.clock()
+        records = self._records(scope, whole=True)
+        if action_id is not None:
+            records = [record for record in records if record.id == action_id]
+            if not records:
+                raise ActionNotFound(f"This session has no action {action_id!r}.")
+        offered = [
+            (record, contract)
+            for record in records
+            if entry in rules.next_allowed(record, contract := self._contract(record), now)
+        ]
+        if not offered:
+            raise NotAllowed(f"{entry!r} is not allowed now; it had no effect.")
+        if len(offered) > 1:
+            ids = ", ".join(record.id for record, _ in offered)
+            raise NotAllowed(
+                f"{entry!r} is allowed for several actions ({ids}); nothing was done.",
+                next_step="Say which one: take(entry, action_id).",
+            )
+        return offered[0]
+
+    def _query(self, record: ActionRecord, contract: Contract) -> None:
+        """Ask the provider once. Somebody at work on the action already is asking."""
+        entry = self._hands.registry.get(record.tool)
+        if entry.is_async:
+            raise NotAllowed(f"{record.tool} is an async tool; the worker asks for it.")
+        now = self._hands.clock()
+        setting = self._hands.setting(entry, contract)
+        lease_until = now + contract.budget.send_deadline_s + self._hands.lease_s
+        taken = self._hands.committer.commit(
+            Take(owner=setting.sender, now=now, lease_until=lease_until, action_id=record.id)
+        )
+        assert isinstance(taken, Taken)
+        if taken.records:
+            flow: Flow[ActionRecord] = inspect(setting, taken.records[0], taken.previous[0])
+            self._driver(entry).drive(flow)
+
+    def _driver(self, entry: Entry) -> SyncDriver:
+        return SyncDriver(self._hands, entry, self._calls.keeper)
+
+    def _write(self, before: ActionRecord, move: Any) -> None:
+        operation = Advance(before=before, after=move.after, drafts=move.drafts)
+        reply = self._hands.committer.commit(operation)
+        if not isinstance(reply, Advanced):
+            raise NotAllowed("The action has just moved on; look at its facts again.")
+        self._hands.written(operation, reply)

@@ -1,0 +1,172 @@
+"""What all drivers share: the ledger and its committer, the clock, the tools, small effects."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from ascertain.errors import LedgerError
+from ascertain.flow.effects import Setting
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract, contract_from_json
+from ascertain.model.operations import Advance, Advanced, Reply, Reserve
+from ascertain.rules.identity import Scope
+from ascertain.runtime import sender
+from ascertain.runtime.clock import Clock
+from ascertain.runtime.committer import Committer
+from ascertain.runtime.invoke import Asked, asked_of
+from ascertain.runtime.registry import Entry, Registry
+from ascertain.store.ledger import Filter, Ledger
+
+log = logging.getLogger("ascertain")
+
+STORE_TIMEOUT_S = 5.0
+LEASE_MARGIN_S = 2.0
+
+
+class Hands:
+    """Everything that performing an effect needs, apart from how to wait."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        registry: Registry,
+        *,
+        clock: Clock,
+        queue_bound: int = 10_000,
+        lease_s: float = STORE_TIMEOUT_S + LEASE_MARGIN_S,
+        dice: Callable[[], float] = random.random,
+    ) -> None:
+        self.ledger = ledger
+        self.registry = registry
+        self.clock = clock
+        self.dice = dice
+        self.lease_s = lease_s
+        self.committer = Committer(ledger, queue_bound=queue_bound)
+        self.poke: Callable[[float], None] = _nobody
+        self._settings: dict[str, tuple[str, Contract, Setting]] = {}
+        self._secret: bytes | None = None
+
+    @property
+    def secret(self) -> bytes:
+        """The key of intents; read once."""
+        if self._secret is None:
+            self._secret = self.ledger.secret()
+        return self._secret
+
+    def setting(self, entry: Entry, contract: Contract | None = None) -> Setting:
+        """Where and under which contract a flow runs."""
+        me = sender.me()
+        contract = contract or entry.contract
+        known = self._settings.get(entry.name)
+        if known is not None and known[0] == me and known[1] is contract:
+            return known[2]
+        setting = Setting(
+            contract=contract, sender=me, clock=self.clock, dice=self.dice, lease_s=self.lease_s
+        )
+        self._settings[entry.name] = (me, contract, setting)
+        return setting
+
+    def contract_of(self, record: ActionRecord, entry: Entry | None) -> Contract | None:
+        """The contract in force for an open action: the stored one, not a looser new one."""
+        if entry is not None and record.contract == entry.contract_digest:
+            return entry.contract
+        text = self.ledger.contract(record.contract)
+        stored = None if text is None else contract_from_json(text)
+        if stored is None or entry is None:
+            return stored
+        return stricter(stored, entry.contract)
+
+    def arguments_of(self, entry: Entry, record: ActionRecord) -> dict[str, Any]:
+        """The stored arguments, as the body takes them."""
+        text = self.ledger.arguments(record.id)
+        if text is None:
+            raise LedgerError(f"The arguments of action {record.id} are no longer stored.")
+        return entry.signature.restore(text)
+
+    def asked(self, entry: Entry, record: ActionRecord) -> Asked:
+        return asked_of(record, self.arguments_of(entry, record))
+
+    def inquire(self, senders: Iterable[str]) -> frozenset[str]:
+        """Which of them are proven gone."""
+        return frozenset(name for name in senders if sender.is_gone(name))
+
+    def written(self, operation: object, reply: Reply) -> None:
+        """Tell logs and the worker what was just written."""
+        if isinstance(operation, Advance) and isinstance(reply, Advanced):
+            record = reply.record
+            if record.due_at is not None and record.lease_owner is None:
+                self.poke(record.due_at)
+            if operation.drafts and log.isEnabledFor(logging.INFO):
+                for draft in operation.drafts:
+                    _tell(record, str(draft.event), draft.reason, draft.detail)
+        elif isinstance(operation, Reserve) and log.isEnabledFor(logging.INFO):
+            record = operation.record
+            _tell(record, "reserve", record.reason, {})
+
+    def session_records(self, scope: Scope, *, whole: bool = False) -> list[ActionRecord]:
+        found = self.ledger.find(
+            Filter(
+                tenant=scope.tenant,
+                session=scope.session,
+                turn=None if whole else scope.turn,
+                limit=1000,
+            )  # fmt: skip
+        )
+        return found[::-1]
+
+
+def stricter(stored: Contract, now: Contract) -> Contract:
+    """Open actions keep the stricter of the contract they were sent under and today's."""
+    lifetimes = [c.key_lifetime_s for c in (stored, now) if c.key_lifetime_s is not None]
+    settling = [
+        c.lookup.absence_final_after_s
+        for c in (stored, now)
+        if c.lookup is not None and c.lookup.absence_final_after_s is not None
+    ]
+    lookup = now.lookup
+    if lookup is not None and settling:
+        fences = lookup.fences and (stored.lookup is None or stored.lookup.fences)
+        lookup = replace(lookup, absence_final_after_s=max(settling), fences=fences)
+    return replace(
+        now,
+        repeat=now.repeat
+        if stored.repeat is now.repeat
+        else min(stored.repeat, now.repeat, key=_risk),
+        key_lifetime_s=min(lifetimes) if lifetimes else None,
+        refusal_covers_key=stored.refusal_covers_key and now.refusal_covers_key,
+        unprocessed=tuple(set(stored.unprocessed) & set(now.unprocessed)),
+        lookup=lookup,
+        key=stored.key,
+    )
+
+
+def _risk(repeat: str) -> int:
+    return ("never", "by_key", "by_nature", "harmless").index(str(repeat))
+
+
+def _tell(record: ActionRecord, event: str, reason: str, detail: dict[str, Any]) -> None:
+    """One line per step: ids, digests and codes; no arguments, no personal data."""
+    line = {
+        "event": event, "action": record.id, "tool": record.tool, "state": str(record.state),
+        "key": record.key, "arguments": record.exact, "attempt": record.attempt,
+        "sends": record.sends, "reason": reason, "chain": record.chain or None,
+        **{name: detail[name] for name in ("kind", "http", "request_id", "retry_after_s", "count")
+           if name in detail},
+    }  # fmt: skip
+    if record.review is not None:
+        line["review"] = record.review
+    log.info(json.dumps({name: value for name, value in line.items() if value is not None}))
+    if int(detail.get("sends", 1)) > 1:
+        log.warning(
+            "%s: %s requests left for one attempt; a client below retries by itself (action %s)",
+            record.tool, detail["sends"], record.id,
+        )  # fmt: skip
+
+
+def _nobody(_due_at: float) -> None:
+    """No worker is there to be woken."""

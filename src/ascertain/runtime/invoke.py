@@ -1,0 +1,147 @@
+"""Run bodies and look-ups, and bring back the raw news."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import Token
+from time import monotonic
+from typing import Any, NamedTuple
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.outcome import Report
+from ascertain.model.words import Accepted, Found, Receipt
+from ascertain.rules.identity import derive_step_key
+from ascertain.runtime.attempt import Attempt, running
+from ascertain.runtime.registry import Entry
+from ascertain.wire.log import WireLog, current_log
+
+
+class Asked(NamedTuple):
+    """The action as a look-up (or a permission check) sees it."""
+
+    id: str
+    tool: str
+    key: str
+    principal: str
+    tenant: str
+    session: str
+    attempt: int
+    arguments: dict[str, Any]
+    provider_ref: str | None
+    related_ref: str | None
+    handle: str | None
+    first_sent_at: float | None
+    last_possible_at: float | None
+
+
+class Opening(NamedTuple):
+    """An invocation about to happen."""
+
+    attempt: Attempt | None
+    log: WireLog
+    started_at: float
+
+
+def open_attempt(entry: Entry, record: ActionRecord, deadline_s: float, secret: bytes) -> Opening:
+    """What the body may see of its attempt, and the log that the watched clients write."""
+    now = monotonic()
+    deadline_at = now + deadline_s
+
+    def step_key(name: str) -> str:
+        return derive_step_key(secret, entry.contract, record.key, name)
+
+    attempt = Attempt(
+        action_id=record.id, tool=record.tool, key=record.key, number=record.attempt,
+        principal=record.principal, tenant=record.tenant, session=record.session,
+        deadline_at=deadline_at, step_key=step_key,
+    )  # fmt: skip
+    log = WireLog(None if deadline_s == float("inf") else deadline_at)
+    return Opening(attempt, log, now)
+
+
+def open_lookup(deadline_s: float) -> Opening:
+    """A look-up is watched and bounded too, but it is no attempt."""
+    now = monotonic()
+    return Opening(None, WireLog(now + deadline_s), now)
+
+
+class Entered:
+    """Context variables of one invocation, set while a sync body runs in this thread."""
+
+    __slots__ = ("_log", "_running")
+
+    def __init__(self, opening: Opening) -> None:
+        self._running: Token[Attempt | None] = running.set(opening.attempt)
+        self._log: Token[WireLog | None] = current_log.set(opening.log)
+
+    def leave(self) -> None:
+        current_log.reset(self._log)
+        running.reset(self._running)
+
+
+def enter(opening: Opening) -> None:
+    """Set the context variables for good (in a context of its own)."""
+    running.set(opening.attempt)
+    current_log.set(opening.log)
+
+
+def asked_of(record: ActionRecord, arguments: dict[str, Any]) -> Asked:
+    return Asked(
+        id=record.id, tool=record.tool, key=record.key, principal=record.principal,
+        tenant=record.tenant, session=record.session, attempt=record.attempt, arguments=arguments,
+        provider_ref=record.provider_ref, related_ref=record.related_ref, handle=record.handle,
+        first_sent_at=record.first_sent_at, last_possible_at=record.last_possible_at,
+    )  # fmt: skip
+
+
+def drained(value: Any) -> Any:
+    """A write that streams has happened only once it is read to its end."""
+    return list(value) if isinstance(value, Iterator) else value
+
+
+def report(
+    entry: Entry,
+    opening: Opening,
+    *,
+    value: Any = None,
+    error: BaseException | None = None,
+    interrupt: BaseException | None = None,
+    live: bool = False,
+) -> Report:
+    """The raw news, with the value as the ledger will keep it."""
+    took_s = monotonic() - opening.started_at
+    attempt = opening.attempt
+    text = None if error is not None or live else _stored(entry, value)
+    log = opening.log
+    return Report(
+        value=value,
+        error=error,
+        trace=log.trace() if log.sends else (EMPTY_TRACE if entry.contract.via else None),
+        steps=tuple(attempt.steps) if attempt is not None else (),
+        result=text,
+        took_s=took_s,
+        interrupt=interrupt,
+        live=live,
+    )
+
+
+def _stored(entry: Entry, value: Any) -> str | None:
+    """JSON of the value. What cannot be stored is no reason to doubt that it happened."""
+    if isinstance(value, (Receipt, Found)):
+        if value.value is None:
+            return None
+        value = value.value
+    elif isinstance(value, Accepted):
+        return None
+    try:
+        return entry.codec.encode(value)
+    except Exception:  # whatever a value's own encoder raises: confirmed, result unavailable
+        return None
+
+
+EMPTY_TRACE = WireLog().trace()
+
+__all__ = [
+    "Asked", "Entered", "Opening", "asked_of", "drained", "enter", "open_attempt",
+    "open_lookup", "report",
+]  # fmt: skip

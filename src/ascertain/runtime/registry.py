@@ -1,0 +1,197 @@
+"""The tools of an app: contract, body, look-up, and what was compiled from them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ascertain.errors import ContractError, DuplicateTool, UnknownTool
+from ascertain.model.contract import Budget, Contract, LookupPromise, OncePer, Repeat
+from ascertain.rules.arguments import Codec, Signature
+from ascertain.rules.canonical import digest
+from ascertain.rules.identity import check_key_format
+
+Check = Callable[[Any], Any]
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\Z")
+
+
+def seconds(value: float | str | None, what: str = "duration") -> float | None:
+    """A duration in seconds: a number, or text such as ``10s``, ``15m``, ``24h``, ``7d``.
+
+    :raises ContractError: neither.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        found = _DURATION.match(value.strip())
+        if found is None:
+            raise ContractError(f"{what}={value!r} is not a duration (10s, 15m, 24h, 7d).")
+        return float(found[1]) * _UNITS[found[2]]
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value < 0:
+        raise ContractError(f"{what}={value!r} is not a duration in seconds.")
+    return float(value)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Entry:
+    """One registered tool."""
+
+    contract: Contract
+    body: Callable[..., Any]
+    signature: Signature
+    codec: Codec
+    is_async: bool
+    observed: bool = False
+    lookup: Callable[[Any], Any] | None = None
+    lookup_is_async: bool = False
+    related: Callable[[Any], Any] | None = None
+    permission: Check | None = None
+    preconditions: Mapping[str, Check] = field(default_factory=dict[str, Check])
+    consent: str | None = None
+    normalise: Mapping[str, Callable[[Any], Any]] = field(
+        default_factory=dict[str, Callable[[Any], Any]]
+    )
+    _json: str | None = None
+    _digest: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.contract.tool
+
+    @property
+    def contract_json(self) -> str:
+        """The contract in force, as it is stored with each action."""
+        if self._json is None:
+            self._json = self.contract.as_json()
+            self._digest = digest(self._json)
+        return self._json
+
+    @property
+    def contract_digest(self) -> str:
+        return self._digest or (self.contract_json and self._digest)
+
+    def promise(self, **changes: Any) -> None:
+        """Change the contract while the tool is being declared."""
+        self.contract = replace(self.contract, **changes)
+        self._json, self._digest = None, ""
+
+    def add_lookup(self, function: Callable[[Any], Any], promise: LookupPromise) -> None:
+        """Attach the look-up.
+
+        :raises ContractError: a second one, or an async one on a sync tool.
+        """
+        if self.lookup is not None:
+            raise ContractError(f"{self.name} has a look-up already.")
+        is_async = inspect.iscoroutinefunction(function)
+        if is_async and not self.is_async:
+            raise ContractError(
+                f"{self.name} is a sync tool; its look-up must be a plain function too."
+            )
+        self.lookup, self.lookup_is_async = function, is_async
+        self.promise(lookup=promise)
+
+
+class Registry:
+    """All tools of an app, by name."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Register a tool.
+
+        :raises DuplicateTool: the name or the noun is taken.
+        """
+        for other in self._entries.values():
+            if other.name == entry.name:
+                raise DuplicateTool(f"A tool named {entry.name!r} is registered already.")
+            both_write = not (other.contract.is_read or entry.contract.is_read)
+            if both_write and other.contract.noun == entry.contract.noun:
+                raise DuplicateTool(
+                    f"{entry.name!r} and {other.name!r} share the noun {entry.contract.noun!r}, so "
+                    f"query_{entry.contract.noun} would be ambiguous."
+                )
+        self._entries[entry.name] = entry
+
+    def get(self, name: str) -> Entry:
+        """The tool of that name.
+
+        :raises UnknownTool: there is none.
+        """
+        entry = self._entries.get(name)
+        if entry is None:
+            known = ", ".join(sorted(self._entries)) or "none"
+            raise UnknownTool(f"There is no tool {name!r} (registered: {known}).")
+        return entry
+
+    def find(self, name: str) -> Entry | None:
+        return self._entries.get(name)
+
+    def by_noun(self, noun: str) -> Entry | None:
+        """The write whose effect is called ``noun``."""
+        for entry in self._entries.values():
+            if entry.contract.noun == noun and not entry.contract.is_read:
+                return entry
+        return None
+
+    def __iter__(self) -> Any:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def noun_of(name: str) -> str:
+    """The tool's name without its leading verb: ``send_notice`` gives ``notice``."""
+    _, _, rest = name.partition("_")
+    return rest or name
+
+
+def check_contract(contract: Contract, signature: Signature) -> None:
+    """Refuse declarations that cannot be kept.
+
+    :raises ContractError: with the reason and what to change.
+    """
+    check_key_format(contract.key)
+    names = set(signature.names)
+    for role in ("identity", "wording"):
+        missing = [name for name in getattr(contract, role) if name not in names]
+        if missing:
+            raise ContractError(
+                f"{contract.tool}: {role}={missing} are not parameters of the tool "
+                f"({', '.join(sorted(names)) or 'it has none'})."
+            )
+    both = set(contract.identity) & set(contract.wording)
+    if both:
+        raise ContractError(f"{contract.tool}: {sorted(both)} cannot be identity and wording.")
+    if contract.repeat is Repeat.BY_NATURE and contract.once_per is OncePer.SESSION:
+        raise ContractError(
+            f"{contract.tool}: repeat='by_nature' needs once_per='principal' or 'tenant', else a "
+            "late repeat could overwrite what another session did meanwhile."
+        )
+    if contract.key_lifetime_s is not None and contract.key_lifetime_s <= contract.key_margin_s:
+        raise ContractError(
+            f"{contract.tool}: key_lifetime of {contract.key_lifetime_s:g} s is within the margin "
+            f"of {contract.key_margin_s:g} s, so the key could never be sent again."
+        )
+    _check_budget(contract.tool, contract.budget)
+
+
+def _check_budget(tool: str, budget: Budget) -> None:
+    positive = {
+        "turn_sends": budget.turn_sends,
+        "turn_s": budget.turn_s,
+        "sends": budget.sends,
+        "unanswered": budget.unanswered,
+        "horizon_s": budget.horizon_s,
+        "send_deadline_s": budget.send_deadline_s,
+        "backoff_s": budget.backoff_s,
+    }
+    for name, value in positive.items():
+        if value <= 0:
+            raise ContractError(f"{tool}: budget {name}={value!r} must be above 0.")

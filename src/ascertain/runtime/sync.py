@@ -1,0 +1,174 @@
+"""The sync driver: performs one effect at a time, in the caller's thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ascertain.flow.attempt import land, sender_of
+from ascertain.flow.effects import Ask, Await, Effect, Flow, Inquire, Invoke, Pause, Permit, Relate
+from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Advance, Reserve, Take
+from ascertain.model.outcome import Report
+from ascertain.model.tables import By
+from ascertain.model.words import NotSent
+from ascertain.rules import fold
+from ascertain.rules.classify import classify
+from ascertain.runtime.checks import permitted, related
+from ascertain.runtime.hands import Hands
+from ascertain.runtime.invoke import (
+    Entered,
+    Opening,
+    asked_of,
+    drained,
+    open_attempt,
+    open_lookup,
+    report,
+)
+from ascertain.runtime.keeper import Keeper
+from ascertain.runtime.registry import Entry
+
+T = TypeVar("T")
+
+POLL_FIRST_S, POLL_MOST_S = 0.004, 0.05
+
+
+class SyncDriver:
+    """Drives one flow for one tool. ``values`` are the arguments, if they are at hand."""
+
+    def __init__(
+        self, hands: Hands, entry: Entry, keeper: Keeper, values: dict[str, Any] | None = None
+    ) -> None:
+        self._hands = hands
+        self._entry = entry
+        self._keeper = keeper
+        self._values = values
+        self._interrupt: BaseException | None = None
+
+    def drive(self, flow: Flow[T]) -> T:
+        """Run the flow to its end; an interruption is raised again once it is recorded."""
+        try:
+            effect = next(flow)
+            while True:
+                try:
+                    reply = self.perform(effect)
+                except Exception as error:
+                    effect = flow.throw(error)
+                else:
+                    effect = flow.send(reply)
+        except StopIteration as stop:
+            if self._interrupt is not None:
+                raise self._interrupt from None
+            result: T = stop.value
+            return result
+
+    def perform(self, effect: Effect) -> Any:
+        """Perform one effect; the reply is what the flow is resumed with."""
+        match effect:
+            case Reserve() | Advance() | Take():
+                reply = self._hands.committer.commit(effect)
+                self._hands.written(effect, reply)
+                return reply
+            case Invoke(record, deadline_s):
+                return self._invoke(record, deadline_s)
+            case Ask(record, deadline_s):
+                return self._ask(record, deadline_s)
+            case Pause(seconds):
+                return self._pause(seconds)
+            case Await(record, seconds):
+                return self._await(record, seconds)
+            case Inquire(senders):
+                return self._hands.inquire(senders)
+            case Permit(record):
+                return permitted(self._hands, self._entry, record, self._arguments(record))
+            case Relate(record, related_ref):
+                asked = asked_of(record, self._arguments(record))
+                return related(self._entry, asked._replace(related_ref=related_ref))
+
+    def _arguments(self, record: ActionRecord) -> dict[str, Any]:
+        if self._values is None:
+            self._values = self._hands.arguments_of(self._entry, record)
+        return self._values
+
+    def _invoke(self, record: ActionRecord, deadline_s: float) -> Report:
+        entry = self._entry
+        opening = open_attempt(entry, record, deadline_s, self._hands.secret)
+        if self._interrupt is not None:
+            # interrupted while the send was being recorded: nothing has left, and nothing will
+            stopped = NotSent("interrupted", retryable=False)
+            return report(entry, opening, error=stopped, interrupt=self._interrupt)
+        if record.lease_until is not None and self._hands.clock() > record.lease_until - 0.5:
+            return report(entry, opening, error=NotSent("lease_ran_out"))
+        values = self._arguments(record)
+        with self._keeper.watching(deadline_s, lambda: self._give_up(record)):
+            return self._run(opening, lambda: entry.signature.call(entry.body, values))
+
+    def _ask(self, record: ActionRecord, deadline_s: float) -> Report:
+        lookup = self._entry.lookup
+        asked = asked_of(record, self._arguments(record))
+        if lookup is None:
+            raise LookupError(f"{self._entry.name} has no look-up in this process.")
+        return self._run(open_lookup(deadline_s), lambda: lookup(asked))
+
+    def _run(self, opening: Opening, body: Callable[[], Any]) -> Report:
+        entered = Entered(opening)
+        try:
+            value = drained(body())
+        except Exception as error:
+            return report(self._entry, opening, error=error)
+        except BaseException as interrupt:
+            self._interrupt = interrupt
+            return report(self._entry, opening, error=interrupt, interrupt=interrupt)
+        finally:
+            entered.leave()
+        return report(self._entry, opening, value=value)
+
+    def _give_up(self, record: ActionRecord) -> None:
+        """The deadline passed while the body still runs: others must see unknown, not sent."""
+        setting = self._hands.setting(self._entry)
+        move = fold.lose(
+            record, reason="deadline", suspect=sender_of(setting, record),
+            now=self._hands.clock(), by=By.CALL,
+        )  # fmt: skip
+        operation = Advance(before=record, after=move.after, drafts=move.drafts)
+        self._hands.written(operation, self._hands.committer.commit(operation))
+
+    def _pause(self, seconds: float) -> bool:
+        try:
+            time.sleep(seconds)
+        except BaseException as interrupt:
+            self._interrupt = interrupt
+            return False
+        return True
+
+    def _await(self, record: ActionRecord, seconds: float) -> ActionRecord | None:
+        until = time.monotonic() + seconds
+        wait_s = POLL_FIRST_S
+        while True:
+            found = self._hands.ledger.get(record.id) or record
+            if (found.n, found.fence) != (record.n, record.fence):
+                return found
+            left = until - time.monotonic()
+            if left <= 0:
+                return found
+            if not self._pause(min(wait_s, left)):
+                return None
+            wait_s = min(POLL_MOST_S, wait_s * 1.5)
+
+
+def land_late(hands: Hands, entry: Entry, record: ActionRecord, news: Report) -> ActionRecord:
+    """A body that had been given up has ended: its result lands on its own action."""
+    setting = hands.setting(entry)
+    outcome = classify(news, setting.contract, now=hands.clock())
+    flow = land(setting, record, news, outcome)
+    effect = next(flow)
+    while True:
+        assert isinstance(effect, Advance)  # landing does nothing else
+        reply = hands.committer.commit(effect)
+        hands.written(effect, reply)
+        try:
+            effect = flow.send(reply)
+        except StopIteration as stop:
+            landed: ActionRecord = stop.value
+            return landed

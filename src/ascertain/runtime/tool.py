@@ -1,0 +1,162 @@
+"""A guarded tool: called like the function it was, returning what is known."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from ascertain.errors import ContractError
+from ascertain.model.contract import Contract, LookupPromise
+from ascertain.runtime.action import Action
+from ascertain.runtime.calls import NONE, Options
+from ascertain.runtime.registry import Entry, seconds
+
+if TYPE_CHECKING:
+    from ascertain.runtime.app import Ascertain
+
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Declared(Generic[P]):
+    """What sync and async tools have in common: the declaration."""
+
+    def __init__(self, app: Ascertain, entry: Entry, options: Options = NONE) -> None:
+        self._app = app
+        self._entry = entry
+        self._options = options
+        functools.update_wrapper(self, entry.body)
+
+    @property
+    def contract(self) -> Contract:
+        """The contract in force."""
+        return self._entry.contract
+
+    @property
+    def name(self) -> str:
+        return self._entry.name
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of the arguments that a model may supply."""
+        return self._entry.signature.schema()
+
+    def lookup(
+        self,
+        *,
+        by: str = "key",
+        absence_final_after: float | str | None = None,
+        fences: bool = False,
+    ) -> Callable[[F], F]:
+        """Attach the look-up: how to ask the provider what became of an action.
+
+        It returns ``Found(ref)``, ``Absent``, ``Refused(code)`` or ``Processing()``; when it
+        raises, there was no answer.
+
+        :param by: ``key``, or ``fields``: then it confirms only when exactly one record fits.
+        :param absence_final_after: how long after the last possible send an "absent" becomes final
+            (seconds, or text such as ``10s``); None: never.
+        :param fences: asking also guarantees that the key can no longer take effect.
+        :raises ContractError: there is one already, or the promise makes no sense.
+        """
+        if by not in ("key", "fields"):
+            raise ContractError(f"{self.name}: a look-up goes by 'key' or by 'fields', not {by!r}.")
+        promise = LookupPromise(
+            by=by,
+            absence_final_after_s=seconds(absence_final_after, "absence_final_after"),
+            fences=fences,
+        )
+
+        def attach(function: F) -> F:
+            self._entry.add_lookup(function, promise)
+            return function
+
+        return attach
+
+    def check_related(self, function: F) -> F:
+        """Attach the check whether a record that a refusal names belongs to this caller.
+
+        It receives the action with ``related_ref`` and returns True only if so. Without it, the
+        reference of an existing record is never told.
+        """
+        self._entry.related = function
+        return function
+
+    def _replaced(self, options: dict[str, Any]) -> Options:
+        ordinal = options.get("ordinal")
+        intent = options.get("intent")
+        if ordinal is not None and intent is not None:
+            raise ContractError("Name an intended second by ordinal= or by intent=, not by both.")
+        name = intent if intent is not None else ordinal
+        return Options(
+            call_id=options.get("call_id", self._options.call_id),
+            ordinal=self._options.ordinal if name in (None, 1) else str(name),
+            deadline_s=seconds(options.get("deadline"), "deadline"),
+        )
+
+
+class Tool(_Declared[P], Generic[P, R]):
+    """A guarded sync tool."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Action[R]:
+        """Make the call; the body runs in this thread.
+
+        :raises InvalidArguments: they do not fit; nothing was sent.
+        :raises IntentConflict: the intent is alive with other exact arguments; nothing was sent.
+        :raises LedgerError: the intent could not be recorded; nothing was sent.
+        """
+        return self._app._call(self._entry, args, kwargs, self._options)
+
+    def options(
+        self,
+        *,
+        call_id: str | None = None,
+        ordinal: int | str | None = None,
+        intent: str | None = None,
+        deadline: float | str | None = None,
+    ) -> Tool[P, R]:
+        """The same tool with something said about the call: ``tool.options(ordinal=2)(...)``.
+
+        :param call_id: the framework's id of the call.
+        :param ordinal, intent: name an intended second, so that a re-run finds it.
+        :param deadline: bounds the call (seconds, or text such as ``5s``).
+        """
+        said = {"call_id": call_id, "ordinal": ordinal, "intent": intent, "deadline": deadline}
+        return Tool(self._app, self._entry, self._replaced(said))
+
+
+class AsyncTool(_Declared[P], Generic[P, R]):
+    """A guarded async tool."""
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Action[R]:
+        """Make the call on the running loop, which is never blocked.
+
+        :raises InvalidArguments: they do not fit; nothing was sent.
+        :raises IntentConflict: the intent is alive with other exact arguments; nothing was sent.
+        :raises LedgerError: the intent could not be recorded; nothing was sent.
+        """
+        return await self._app._call_async(self._entry, args, kwargs, self._options)
+
+    def options(
+        self,
+        *,
+        call_id: str | None = None,
+        ordinal: int | str | None = None,
+        intent: str | None = None,
+        deadline: float | str | None = None,
+    ) -> AsyncTool[P, R]:
+        """The same tool with something said about the call: see :meth:`Tool.options`."""
+        said = {"call_id": call_id, "ordinal": ordinal, "intent": intent, "deadline": deadline}
+        return AsyncTool(self._app, self._entry, self._replaced(said))
+
+
+class Decorator(Protocol):
+    """What ``@app.tool(...)`` does to a function: the type says sync or async, and keeps both
+    the parameters and the result."""
+
+    @overload
+    def __call__(self, body: Callable[P, Coroutine[Any, Any, R]]) -> AsyncTool[P, R]: ...
+    @overload
+    def __call__(self, body: Callable[P, R]) -> Tool[P, R]: ...
+    def __call__(self, body: Callable[..., Any]) -> Any: ...

@@ -1,0 +1,212 @@
+"""The worker: takes due actions by lease and drives the recovery flow. It has no rules of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ascertain.errors import LedgerClosed, LedgerError
+from ascertain.flow.recover import recover
+from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Advance, Take, Taken
+from ascertain.rules import fold
+from ascertain.rules.evidence import open_review
+from ascertain.runtime import sender
+from ascertain.runtime.aio import AsyncDriver, Detached
+from ascertain.runtime.hands import Hands, log
+
+IDLE_S = 1.0
+HEARTBEAT_S = 5.0
+
+
+class Worker:
+    """Recovers open actions until it is told to stop.
+
+    :param concurrency: how many actions are worked on at once.
+    :param loop_of: the event loop on which async tools live, while it runs.
+    """
+
+    def __init__(
+        self,
+        hands: Hands,
+        detached: Detached,
+        *,
+        concurrency: int = 64,
+        loop_of: Callable[[], asyncio.AbstractEventLoop | None] = lambda: None,
+    ) -> None:
+        self._hands = hands
+        self._detached = detached
+        self._concurrency = concurrency
+        self._loop_of = loop_of
+        self._wake: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = False
+        self._beat_at = 0.0
+        self._next_wake_at = float("inf")
+        self.recovered = 0
+
+    def poke(self, due_at: float) -> None:
+        """Something falls due; called from any thread."""
+        loop, wake = self._loop, self._wake
+        if loop is None or wake is None or due_at >= self._next_wake_at:
+            return
+        try:
+            loop.call_soon_threadsafe(wake.set)
+        except RuntimeError:
+            return  # it has just stopped; the next worker finds what is due by index
+
+    def stop(self) -> None:
+        """Finish the actions in hand and stop; called from any thread, or from a signal."""
+        self._stopping = True
+        self.poke(0.0)
+
+    async def run(self) -> None:
+        """Work until stopped. What is in hand is finished before it returns."""
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        self._hands.poke = self.poke
+        running: set[asyncio.Task[None]] = set()
+        try:
+            while not self._stopping:
+                taken = await self._take(self._concurrency - len(running))
+                for record, previous in taken:
+                    running.add(asyncio.create_task(self._recover(record, previous)))
+                if running and (taken or len(running) >= self._concurrency):
+                    _, running = await asyncio.wait(
+                        running, return_when=asyncio.FIRST_COMPLETED, timeout=IDLE_S
+                    )
+                    continue
+                running = {task for task in running if not task.done()}
+                await self._sleep(bool(running))
+        finally:
+            if running:
+                await asyncio.wait(running)
+            self._loop = None
+
+    async def drain(self) -> int:
+        """Recover everything that is due now, once; returns how many actions were taken."""
+        count = 0
+        while True:
+            taken = await self._take(self._concurrency)
+            if not taken:
+                return count
+            count += len(taken)
+            await asyncio.gather(*(self._recover(record, before) for record, before in taken))
+
+    async def _take(self, room: int) -> list[tuple[ActionRecord, ActionRecord]]:
+        if room <= 0:
+            return []
+        now = self._hands.clock()
+        try:
+            if now >= self._beat_at:
+                self._beat_at = now + HEARTBEAT_S
+                await self._offload(self._hands.ledger.heartbeat, sender.me(), now)
+            reply = await self._hands.committer.commit_async(
+                Take(owner=sender.me(), now=now, lease_until=now + self._lease_s(), limit=room)
+            )
+        except LedgerClosed:
+            self._stopping = True
+            return []
+        except LedgerError:
+            log.exception("due actions could not be read; trying again")
+            return []
+        assert isinstance(reply, Taken)
+        return list(zip(reply.records, reply.previous, strict=True))
+
+    def _lease_s(self) -> float:
+        longest = max(
+            (entry.contract.budget.send_deadline_s for entry in self._hands.registry), default=5.0
+        )
+        return self._hands.lease_s + longest
+
+    async def _recover(self, record: ActionRecord, previous: ActionRecord) -> None:
+        try:
+            await self._drive(record, previous)
+        except Exception:
+            # the lease runs out and the action is taken again: nothing is lost, and it is seen
+            log.exception("%s: recovery of action %s broke", record.tool, record.id)
+        else:
+            self.recovered += 1
+
+    async def _drive(self, record: ActionRecord, previous: ActionRecord) -> None:
+        hands = self._hands
+        entry = hands.registry.find(record.tool)
+        contract = await self._offload(hands.contract_of, record, entry)
+        if entry is None or contract is None:
+            await self._give_to_person(record)
+            return
+        flow = recover(hands.setting(entry, contract), record, previous, None)
+        driver = AsyncDriver(hands, entry, self._detached)
+        home = self._loop_of() if entry.is_async else None
+        if home is None or home is asyncio.get_running_loop() or home.is_closed():
+            await driver.drive(flow)
+            return
+        future = asyncio.run_coroutine_threadsafe(driver.drive(flow), home)
+        await asyncio.wrap_future(future)
+
+    async def _give_to_person(self, record: ActionRecord) -> None:
+        """No tool of that name is registered here: this worker can neither ask nor send."""
+        now = self._hands.clock()
+        if record.review is None and record.attempt:
+            move = open_review(record, reason="tool_unknown", now=now)
+        else:
+            move = fold.hold(record, due_at=now + 60.0, now=now)
+        operation = Advance(before=record, after=move.after, drafts=move.drafts)
+        await self._hands.committer.commit_async(operation)
+
+    async def _sleep(self, busy: bool) -> None:
+        """Wait until something is due, somebody pokes, or a moment has passed."""
+        assert self._wake is not None
+        next_due = await self._offload(self._hands.ledger.next_due_at)
+        wait_s = IDLE_S if not busy else 0.05
+        if next_due is not None:
+            wait_s = min(wait_s, max(0.0, next_due - self._hands.clock()))
+        if wait_s <= 0:
+            return
+        self._next_wake_at = self._hands.clock() + wait_s
+        try:
+            await asyncio.wait_for(self._wake.wait(), wait_s)
+        except TimeoutError:
+            return
+        finally:
+            self._wake.clear()
+            self._next_wake_at = float("inf")
+
+    @staticmethod
+    async def _offload(function: Callable[..., Any], *args: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(None, function, *args)
+
+
+class EmbeddedWorker:
+    """A worker in a daemon thread of its own, started at the first write."""
+
+    def __init__(self, make: Callable[[], Worker]) -> None:
+        self._make = make
+        self._pid = 0
+        self._thread: threading.Thread | None = None
+        self._worker: Worker | None = None
+        self._lock = threading.Lock()
+
+    def ensure(self) -> None:
+        """Start it, unless it runs in this process already."""
+        if self._pid == os.getpid():
+            return
+        with self._lock:
+            if self._pid == os.getpid():
+                return
+            worker = self._make()
+            thread = threading.Thread(
+                target=lambda: asyncio.run(worker.run()), name="ascertain-worker", daemon=True
+            )
+            self._worker, self._thread, self._pid = worker, thread, os.getpid()
+            thread.start()
+
+    def close(self) -> None:
+        """Let it finish what it has in hand, and stop it."""
+        if self._worker is not None and self._thread is not None and self._pid == os.getpid():
+            self._worker.stop()
+            self._thread.join(timeout=30.0)
+        self._pid = 0
