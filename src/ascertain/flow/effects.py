@@ -52,8 +52,10 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """Wait until somebody else moves the action, or ``seconds`` pass; reply: the action now, or
-    None when the caller was interrupted."""
+    """Wait until somebody else moves the action, or ``seconds`` pass.
+
+    Reply: the action now, or None when the caller was interrupted.
+    """
 
     record: ActionRecord
     seconds: float

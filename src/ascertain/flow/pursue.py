@@ -1,4 +1,4 @@
-"""Drive an action that we hold the lease of, until it ends, its turn does, or something is due later.
+"""Drive an action under our lease until it ends, its turn does, or something is due later.
 
 The caller's turn and the worker's pass run the same loop; only their patience differs.
 """

@@ -99,8 +99,10 @@ class Action(Generic[T]):
 
     @property
     def result(self) -> T | None:
-        """The value, as its stored JSON decodes through the return annotation; None where there
-        is none (not confirmed, found by a look-up without a value, or not storable)."""
+        """The value, as its stored JSON decodes through the return annotation.
+
+        None where there is none: not confirmed, found without a value, or not storable.
+        """
         if self._value is NOT_LOADED:
             text = self._text
             if text is None and self.confirmed and self.record.n:

@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advance, Reserve, Take
 from ascertain.model.outcome import Report
 from ascertain.model.words import NotSent
+from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.checks import permitted_async, related_async
 from ascertain.runtime.committer import CommittedThenCancelled
 from ascertain.runtime.hands import Hands, log
@@ -120,7 +121,7 @@ class AsyncDriver:
                 return self._hands.inquire(senders)
             case Permit(record):
                 values = await self._arguments(record)
-                return await permitted_async(self._hands, self._entry, record, values)
+                return await permitted_async(self._entry, record, values)
             case Relate(record, related_ref):
                 asked = asked_of(record, await self._arguments(record))
                 return await related_async(self._entry, asked._replace(related_ref=related_ref))
@@ -151,7 +152,8 @@ class AsyncDriver:
         if record.lease_until is not None and self._hands.clock() > record.lease_until - 0.5:
             return report(entry, opening, error=NotSent("lease_ran_out"))
         values = self._values if self._values is not None else await self._arguments(record)
-        body = self._start(opening, lambda: entry.signature.call(entry.body, values))
+        inject = {Attempt: opening.attempt}
+        body = self._start(opening, lambda: entry.signature.call(entry.body, values, inject))
         if body is None:
             return report(entry, opening, error=NotSent("all_threads_busy"))
         news = await self._wait(opening, body, deadline_s)

@@ -5,28 +5,21 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
-from ascertain.model.contract import (
-    Budget,
-    Contract,
-    KeyFormat,
-    OncePer,
-    OnUnknown,
-    RefusalRule,
-    Repeat,
-)
-from ascertain.rules.arguments import Codec, Signature
+from ascertain.model.contract import Contract
+from ascertain.rules.arguments import Signature
 from ascertain.runtime.action import Action
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.clock import Clock, LedgerClock
 from ascertain.runtime.desk import Desk
-from ascertain.runtime.hands import Hands
+from ascertain.runtime.hands import DEFAULT_LEASE_S, Hands
 from ascertain.runtime.observed import keep_face, keep_face_async
-from ascertain.runtime.registry import Entry, Registry, check_contract, noun_of, seconds
+from ascertain.runtime.promises import Promises, ReadPromises, contract_of
+from ascertain.runtime.registry import Entry, Registry, check_contract
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
 from ascertain.runtime.verdict import resolve
@@ -34,10 +27,8 @@ from ascertain.runtime.worker import EmbeddedWorker, Worker
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
-from ascertain.wire.watch import exit_name, watch
+from ascertain.wire.watch import watch
 
-P = ParamSpec("P")
-R = TypeVar("R")
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,9 +67,12 @@ class Ascertain:
         self.mode = mode
         self.registry = Registry()
         ledger = open_ledger(url, secret=secret)
-        more = {} if lease_s is None else {"lease_s": lease_s}
         self.hands = Hands(
-            ledger, self.registry, clock=clock or LedgerClock(), queue_bound=queue_bound, **more
+            ledger,
+            self.registry,
+            clock=clock or LedgerClock(),
+            queue_bound=queue_bound,
+            lease_s=DEFAULT_LEASE_S if lease_s is None else lease_s,
         )
         self._calls = Calls(self.hands, observing=mode == "observe")
         self._desk = Desk(self._calls)
@@ -95,119 +89,32 @@ class Ascertain:
 
     # -- declaring tools ------------------------------------------------------------------------
 
-    def tool(
-        self,
-        *,
-        identity: Sequence[str] = (),
-        wording: Sequence[str] = (),
-        name: str | None = None,
-        noun: str | None = None,
-        once_per: str = "session",
-        key_lifetime: float | str | None = None,
-        key_format: KeyFormat | str = KeyFormat(),
-        repeat: str | None = None,
-        refusal_covers_key: bool = False,
-        unprocessed: Sequence[int] = (),
-        refusals: Sequence[RefusalRule] = (),
-        error_paths: Sequence[str] = ("error.code",),
-        via: Sequence[object] = (),
-        receipt: str = "",
-        receipt_required: bool = False,
-        on_unknown: str = "review",
-        recount_after: float | str | None = None,
-        undo: str | None = None,
-        undo_within: float | str | None = None,
-        budget: Budget = Budget(),
-        send_by: float | str | None = None,
-        permission: Callable[[Any], Any] | None = None,
-        preconditions: Mapping[str, Callable[[Any], Any]] | None = None,
-        consent: str | None = None,
-        normalise: Mapping[str, Callable[[Any], Any]] | None = None,
-        redact: Sequence[str] = (),
-        say: Mapping[str, str] | None = None,
-        say_zh: Mapping[str, str] | None = None,
-    ) -> Decorator:
-        """Guard a write. Nothing is assumed that is not said here.
+    def tool(self, **said: Unpack[Promises]) -> Decorator:
+        """Guard a write; see :class:`~ascertain.runtime.promises.Promises` for what may be said.
 
-        :param identity: arguments of which another value is another intent; by default all that
-            are not wording. :param wording: free text; another value is the same intent.
-        :param once_per: within what an intent is one: ``session``, ``principal`` or ``tenant``.
-        :param key_lifetime: how long the provider remembers the key and does not repeat for it;
-            promising it makes ``repeat="by_key"`` the default, else ``never``.
-        :param repeat: ``by_key``, ``by_nature`` (a set or a delete), ``harmless``, ``never``.
-        :param refusal_covers_key: a refusal speaks for every attempt with the key.
-        :param unprocessed: HTTP statuses that mean "refused before anything was processed".
-        :param via: the only (watched) clients by which this tool can send.
-        :param on_unknown: ``review``, or ``leave`` for best effort.
-        :param send_by: until when a prepared action may still be sent; by default the turn's end.
-        :param permission, preconditions, consent: checked before the call and before a late send.
         :raises ContractError: a declaration that cannot be kept.
         """
 
         def declare(body: Callable[..., Any]) -> Any:
-            tool = name or body.__name__
-            lifetime = seconds(key_lifetime, "key_lifetime")
-            contract = Contract(
-                tool=tool,
-                noun=noun or noun_of(tool),
-                identity=tuple(identity),
-                wording=tuple(wording),
-                once_per=_member(OncePer, once_per, "once_per"),
-                key=KeyFormat(style=key_format) if isinstance(key_format, str) else key_format,
-                key_lifetime_s=lifetime,
-                repeat=_member(Repeat, repeat or ("by_key" if lifetime else "never"), "repeat"),
-                refusal_covers_key=refusal_covers_key,
-                unprocessed=tuple(unprocessed),
-                refusals=tuple(refusals),
-                error_paths=tuple(error_paths),
-                via=self._exits(tool, via),
-                receipt=receipt,
-                receipt_required=receipt_required,
-                recount_after_s=seconds(recount_after, "recount_after"),
-                on_unknown=_member(OnUnknown, on_unknown, "on_unknown"),
-                undo=undo,
-                undo_within_s=seconds(undo_within, "undo_within"),
-                budget=budget,
-                send_by_s=seconds(send_by, "send_by"),
-                redact=tuple(redact),
-                say=dict(say or {}),
-                say_zh=dict(say_zh or {}),
-            )
+            contract = contract_of(said.get("name") or body.__name__, said)
             entry = self._entry(body, contract)
-            entry.permission = permission
-            entry.preconditions = dict(preconditions or {})
-            entry.consent = consent
-            entry.normalise = dict(normalise or {})
+            entry.permission = said.get("permission")
+            entry.preconditions = dict(said.get("preconditions", {}))
+            entry.consent = said.get("consent")
+            entry.normalise = dict(said.get("normalise", {}))
             _refuse_async_checks(entry)
             return self._declared(entry)
 
         return cast("Decorator", declare)
 
-    def read(
-        self,
-        *,
-        name: str | None = None,
-        budget: Budget = Budget(),
-        refusals: Sequence[RefusalRule] = (),
-        error_paths: Sequence[str] = ("error.code",),
-        say: Mapping[str, str] | None = None,
-        say_zh: Mapping[str, str] | None = None,
-    ) -> Decorator:
-        """Guard a read: retried in bounds, never unknown."""
+    def read(self, **said: Unpack[ReadPromises]) -> Decorator:
+        """Guard a read: retried in bounds, never unknown.
+
+        :raises ContractError: a declaration that cannot be kept.
+        """
 
         def declare(body: Callable[..., Any]) -> Any:
-            tool = name or body.__name__
-            contract = Contract(
-                tool=tool,
-                noun=noun_of(tool),
-                access="read",
-                repeat=Repeat.HARMLESS,
-                budget=budget,
-                refusals=tuple(refusals),
-                error_paths=tuple(error_paths),
-                say=dict(say or {}),
-                say_zh=dict(say_zh or {}),
-            )
+            contract = contract_of(said.get("name") or body.__name__, said, access="read")
             return self._declared(self._entry(body, contract))
 
         return cast("Decorator", declare)
@@ -223,9 +130,7 @@ class Ascertain:
 
         def declare(body: F) -> F:
             tool = name or body.__name__
-            contract = Contract(
-                tool=tool, noun=noun_of(tool), identity=tuple(identity), wording=tuple(wording)
-            )
+            contract = contract_of(tool, {"identity": identity, "wording": wording})
             entry = self._entry(body, contract)
             entry.observed = True
             self.registry.add(entry)
@@ -253,25 +158,13 @@ class Ascertain:
             contract=contract,
             body=body,
             signature=signature,
-            codec=Codec.of(signature.returns),
+            codec=signature.result,
             is_async=is_async,
         )
 
     def _declared(self, entry: Entry) -> Any:
         self.registry.add(entry)
         return AsyncTool(self, entry) if entry.is_async else Tool(self, entry)
-
-    def _exits(self, tool: str, clients: Sequence[object]) -> tuple[str, ...]:
-        names: list[str] = []
-        for client in clients:
-            name = exit_name(client)
-            if name is None:
-                raise ContractError(
-                    f"{tool}: via= names a {type(client).__name__} that is not watched.",
-                    next_step="Wrap it first: client = app.watch(client).",
-                )
-            names.append(name)
-        return tuple(names)
 
     # -- calling them ---------------------------------------------------------------------------
 
@@ -301,16 +194,18 @@ class Ascertain:
             wish=wish,
         )
 
-    def _call(
+    def guarded(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
     ) -> Action[Any]:
+        """Make a call for a tool of this app."""
         if self._embeds and not entry.contract.is_read:
             self._embedded.ensure()
         return self._calls.call(entry, args, kwargs, options)
 
-    async def _call_async(
+    async def guarded_async(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
     ) -> Action[Any]:
+        """Make a call for a tool of this app on the running loop."""
         self._loop = asyncio.get_running_loop()
         if self._embeds and not entry.contract.is_read and self._task is None:
             self._embedded.ensure()
@@ -362,7 +257,7 @@ class Ascertain:
 
     # -- life cycle -----------------------------------------------------------------------------
 
-    def open(self) -> Ascertain:
+    def open(self) -> Self:
         """Open the ledger now instead of at the first call, so that errors show at start-up."""
         self.ledger.next_due_at()
         _ = self.hands.secret
@@ -374,13 +269,13 @@ class Ascertain:
         self.hands.committer.close()
         self.ledger.close()
 
-    def __enter__(self) -> Ascertain:
+    def __enter__(self) -> Self:
         return self.open()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    async def __aenter__(self) -> Ascertain:
+    async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.open)
         self._loop = loop
@@ -400,14 +295,6 @@ class Ascertain:
 
     def __repr__(self) -> str:
         return f"<Ascertain {self.url} ({len(self.registry)} tools, pid {os.getpid()})>"
-
-
-def _member(kind: Any, value: str, what: str) -> Any:
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(repr(str(member)) for member in kind)
-        raise ContractError(f"{what}={value!r}: it is one of {known}.") from None
 
 
 def _refuse_async_checks(entry: Entry) -> None:

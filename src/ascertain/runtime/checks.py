@@ -7,7 +7,7 @@ from typing import Any
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Kind
-from ascertain.runtime.hands import Hands, log
+from ascertain.runtime.hands import log
 from ascertain.runtime.invoke import Asked, asked_of
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session
@@ -42,7 +42,7 @@ async def denied_async(entry: Entry, session: Session, asked: Asked) -> Denied |
     return None
 
 
-def permitted(hands: Hands, entry: Entry, record: ActionRecord, arguments: dict[str, Any]) -> str:
+def permitted(entry: Entry, record: ActionRecord, arguments: dict[str, Any]) -> str:
     """Whether a late send is still permitted: yes, no, or unknown when it cannot be checked."""
     asked = asked_of(record, arguments)
     try:
@@ -52,9 +52,7 @@ def permitted(hands: Hands, entry: Entry, record: ActionRecord, arguments: dict[
         return "unknown"
 
 
-async def permitted_async(
-    hands: Hands, entry: Entry, record: ActionRecord, arguments: dict[str, Any]
-) -> str:
+async def permitted_async(entry: Entry, record: ActionRecord, arguments: dict[str, Any]) -> str:
     """The same, for checks that may be coroutines."""
     asked = asked_of(record, arguments)
     try:

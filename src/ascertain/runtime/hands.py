@@ -24,8 +24,11 @@ from ascertain.store.ledger import Filter, Ledger
 
 log = logging.getLogger("ascertain")
 
+LOGGED = ("kind", "code", "http", "request_id", "retry_after_s", "count")
+
 STORE_TIMEOUT_S = 5.0
 LEASE_MARGIN_S = 2.0
+DEFAULT_LEASE_S = STORE_TIMEOUT_S + LEASE_MARGIN_S
 
 
 class Hands:
@@ -38,7 +41,7 @@ class Hands:
         *,
         clock: Clock,
         queue_bound: int = 10_000,
-        lease_s: float = STORE_TIMEOUT_S + LEASE_MARGIN_S,
+        lease_s: float = DEFAULT_LEASE_S,
         dice: Callable[[], float] = random.random,
     ) -> None:
         self.ledger = ledger
@@ -115,7 +118,7 @@ class Hands:
                 session=scope.session,
                 turn=None if whole else scope.turn,
                 limit=1000,
-            )  # fmt: skip
+            )
         )
         return found[::-1]
 
@@ -151,13 +154,19 @@ def _risk(repeat: str) -> int:
 
 def _tell(record: ActionRecord, event: str, reason: str, detail: dict[str, Any]) -> None:
     """One line per step: ids, digests and codes; no arguments, no personal data."""
-    line = {
-        "event": event, "action": record.id, "tool": record.tool, "state": str(record.state),
-        "key": record.key, "arguments": record.exact, "attempt": record.attempt,
-        "sends": record.sends, "reason": reason, "chain": record.chain or None,
-        **{name: detail[name] for name in ("kind", "http", "request_id", "retry_after_s", "count")
-           if name in detail},
-    }  # fmt: skip
+    line: dict[str, Any] = {
+        "event": event,
+        "action": record.id,
+        "tool": record.tool,
+        "state": str(record.state),
+        "key": record.key,
+        "arguments": record.exact,
+        "attempt": record.attempt,
+        "sends": record.sends,
+        "reason": reason,
+        "chain": record.chain or None,
+    }
+    line |= {name: detail[name] for name in LOGGED if name in detail}
     if record.review is not None:
         line["review"] = record.review
     log.info(json.dumps({name: value for name, value in line.items() if value is not None}))

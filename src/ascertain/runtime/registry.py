@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,26 +14,6 @@ from ascertain.rules.canonical import digest
 from ascertain.rules.identity import check_key_format
 
 Check = Callable[[Any], Any]
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\Z")
-
-
-def seconds(value: float | str | None, what: str = "duration") -> float | None:
-    """A duration in seconds: a number, or text such as ``10s``, ``15m``, ``24h``, ``7d``.
-
-    :raises ContractError: neither.
-    """
-    if value is None:
-        return None
-    if isinstance(value, str):
-        found = _DURATION.match(value.strip())
-        if found is None:
-            raise ContractError(f"{what}={value!r} is not a duration (10s, 15m, 24h, 7d).")
-        return float(found[1]) * _UNITS[found[2]]
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or value < 0:
-        raise ContractError(f"{what}={value!r} is not a duration in seconds.")
-    return float(value)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -144,12 +123,6 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._entries)
-
-
-def noun_of(name: str) -> str:
-    """The tool's name without its leading verb: ``send_notice`` gives ``notice``."""
-    _, _, rest = name.partition("_")
-    return rest or name
 
 
 def check_contract(contract: Contract, signature: Signature) -> None:

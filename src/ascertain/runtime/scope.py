@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ascertain.errors import ContractError, NoSession, NotAllowed
 from ascertain.rules.identity import Scope
@@ -40,14 +40,11 @@ class Session:
         consents: frozenset[str] = frozenset(),
         wish: tuple[str, str] = ("done", ""),
     ) -> None:
-        for name, value in (("id", id), ("principal", principal), ("tenant", tenant)):
-            if (
-                not isinstance(value, str)
-                or not value.strip()
-                or "\x1f" in value
-                or "\x1e" in value
-            ):
-                raise ContractError(f"A session's {name} must be a plain, non-empty text.")
+        who: dict[str, object] = {"id": id, "principal": principal, "tenant": tenant, "turn": turn}
+        for name, value in who.items():
+            empty = value == "" and name != "turn"
+            if not isinstance(value, str) or empty or not value.isprintable():
+                raise ContractError(f"A session's {name} must be a plain text, got {value!r:.40}.")
         self._desk = desk
         self._token: Token[Session | None] | None = None
         self.consents = consents
@@ -105,7 +102,7 @@ class Session:
         """The same for any tool, without blocking the loop."""
         return await self._desk.call_by_name_async(self, tool, arguments, call_id)
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         if self._token is not None:
             raise NotAllowed("This session is entered already; open another one.")
         self._token = current.set(self)
@@ -116,7 +113,7 @@ class Session:
             current.reset(self._token)
             self._token = None
 
-    async def __aenter__(self) -> Session:
+    async def __aenter__(self) -> Self:
         return self.__enter__()
 
     async def __aexit__(self, *_: object) -> None:

@@ -59,7 +59,7 @@ def _boot_id() -> str:
 
 def _pid_namespace() -> str:
     try:
-        return os.readlink("/proc/self/ns/pid").strip("pid:[]")
+        return str(Path("/proc/self/ns/pid").readlink()).strip("pid:[]")
     except OSError:
         return _NO_ONE
 

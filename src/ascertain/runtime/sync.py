@@ -15,6 +15,7 @@ from ascertain.model.tables import By
 from ascertain.model.words import NotSent
 from ascertain.rules import fold
 from ascertain.rules.classify import classify
+from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.checks import permitted, related
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.invoke import (
@@ -81,7 +82,7 @@ class SyncDriver:
             case Inquire(senders):
                 return self._hands.inquire(senders)
             case Permit(record):
-                return permitted(self._hands, self._entry, record, self._arguments(record))
+                return permitted(self._entry, record, self._arguments(record))
             case Relate(record, related_ref):
                 asked = asked_of(record, self._arguments(record))
                 return related(self._entry, asked._replace(related_ref=related_ref))
@@ -102,7 +103,8 @@ class SyncDriver:
             return report(entry, opening, error=NotSent("lease_ran_out"))
         values = self._arguments(record)
         with self._keeper.watching(deadline_s, lambda: self._give_up(record)):
-            return self._run(opening, lambda: entry.signature.call(entry.body, values))
+            inject = {Attempt: opening.attempt}
+            return self._run(opening, lambda: entry.signature.call(entry.body, values, inject))
 
     def _ask(self, record: ActionRecord, deadline_s: float) -> Report:
         lookup = self._entry.lookup

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -10,7 +9,8 @@ from ascertain.errors import ContractError
 from ascertain.model.contract import Contract, LookupPromise
 from ascertain.runtime.action import Action
 from ascertain.runtime.calls import NONE, Options
-from ascertain.runtime.registry import Entry, seconds
+from ascertain.runtime.durations import seconds
+from ascertain.runtime.registry import Entry
 
 if TYPE_CHECKING:
     from ascertain.runtime.app import Ascertain
@@ -27,7 +27,9 @@ class _Declared(Generic[P]):
         self._app = app
         self._entry = entry
         self._options = options
-        functools.update_wrapper(self, entry.body)
+        self.__name__ = entry.name
+        self.__doc__ = entry.body.__doc__
+        self.__wrapped__ = entry.body
 
     @property
     def contract(self) -> Contract:
@@ -106,7 +108,7 @@ class Tool(_Declared[P], Generic[P, R]):
         :raises IntentConflict: the intent is alive with other exact arguments; nothing was sent.
         :raises LedgerError: the intent could not be recorded; nothing was sent.
         """
-        return self._app._call(self._entry, args, kwargs, self._options)
+        return self._app.guarded(self._entry, args, kwargs, self._options)
 
     def options(
         self,
@@ -136,7 +138,7 @@ class AsyncTool(_Declared[P], Generic[P, R]):
         :raises IntentConflict: the intent is alive with other exact arguments; nothing was sent.
         :raises LedgerError: the intent could not be recorded; nothing was sent.
         """
-        return await self._app._call_async(self._entry, args, kwargs, self._options)
+        return await self._app.guarded_async(self._entry, args, kwargs, self._options)
 
     def options(
         self,
@@ -152,11 +154,15 @@ class AsyncTool(_Declared[P], Generic[P, R]):
 
 
 class Decorator(Protocol):
-    """What ``@app.tool(...)`` does to a function: the type says sync or async, and keeps both
-    the parameters and the result."""
+    """What ``@app.tool(...)`` does to a function.
+
+    The type says sync or async, and keeps both the parameters and the result.
+    """
 
     @overload
-    def __call__(self, body: Callable[P, Coroutine[Any, Any, R]]) -> AsyncTool[P, R]: ...
+    def __call__(  # type: ignore[overload-overlap]  # a coroutine function is the closer match
+        self, body: Callable[P, Coroutine[Any, Any, R]]
+    ) -> AsyncTool[P, R]: ...
     @overload
     def __call__(self, body: Callable[P, R]) -> Tool[P, R]: ...
     def __call__(self, body: Callable[..., Any]) -> Any: ...

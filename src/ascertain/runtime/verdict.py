@@ -64,7 +64,7 @@ def _closed_attempt(hands: Hands, record: ActionRecord) -> ActionRecord:
     now = hands.clock()
     if record.lease_until is not None and record.lease_until > now:
         raise SenderMayBeAlive(
-            f"Somebody is at work on action {record.id} for up to {record.lease_until - now:.0f} s.",
+            f"Action {record.id} is being worked on for up to {record.lease_until - now:.0f} s.",
             next_step="Try again after that.",
         )
     if record.state is not State.SENT:
@@ -78,7 +78,7 @@ def _closed_attempt(hands: Hands, record: ActionRecord) -> ActionRecord:
 def _refuse_settled(record: ActionRecord) -> None:
     if record.terminal and not record.disputed:
         raise NotAllowed(
-            f"Action {record.id} is {record.state} and not disputed; what is known is never rewritten."
+            f"Action {record.id} is {record.state}, not disputed; what is known is never rewritten."
         )
 
 

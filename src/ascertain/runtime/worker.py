@@ -1,4 +1,4 @@
-"""The worker: takes due actions by lease and drives the recovery flow. It has no rules of its own."""
+"""The worker takes due actions by lease and drives the recovery flow; it has no own rules."""
 
 from __future__ import annotations
 

@@ -1,0 +1,173 @@
+"""What may be said when a tool is declared, and the contract that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, TypedDict, TypeVar
+
+from ascertain.errors import ContractError
+from ascertain.model.contract import (
+    Budget,
+    Contract,
+    KeyFormat,
+    OncePer,
+    OnUnknown,
+    RefusalRule,
+    Repeat,
+)
+from ascertain.runtime.durations import seconds
+from ascertain.wire.watch import exit_name
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class ReadPromises(TypedDict, total=False):
+    """What may be said of any tool.
+
+    * ``name``: by default the function's. ``noun``: what its effect is called, by default the name
+      without its leading verb.
+    * ``budget``: bounds in two halves, see :class:`~ascertain.Budget`.
+    * ``refusals``, ``error_paths``: where a reply says no, and what that means.
+    * ``say``, ``say_zh``: sentences for the person, by state; ``name`` is what it is called.
+    """
+
+    name: str
+    noun: str
+    budget: Budget
+    refusals: Sequence[RefusalRule]
+    error_paths: Sequence[str]
+    say: Mapping[str, str]
+    say_zh: Mapping[str, str]
+
+
+class Promises(ReadPromises, total=False):
+    """What may be said of a write. Nothing is assumed that is not said.
+
+    * ``identity``: arguments of which another value is another intent; by default all that are not
+      ``wording`` (free text: another value is the same intent). The rest is exact: another value on
+      a live intent is a conflict.
+    * ``once_per``: within what an intent is one: ``session``, ``principal`` or ``tenant``.
+    * ``key_lifetime``: how long the provider remembers the key and does not repeat for it (seconds,
+      or ``24h``). Promising it makes ``repeat="by_key"`` the default, else it is ``never``.
+    * ``repeat``: ``by_key``, ``by_nature`` (a set or a delete), ``harmless`` or ``never``.
+    * ``refusal_covers_key``: a refusal speaks for every attempt with the key.
+    * ``unprocessed``: HTTP statuses that mean "refused before anything was processed".
+    * ``via``: the only (watched) clients by which the tool can send.
+    * ``receipt``: dotted path of the reference in the result; ``receipt_required``: no
+      confirmation without it.
+    * ``on_unknown``: ``review``, or ``leave`` for best effort.
+    * ``recount_after``: when the effects are counted after a confirmation; 0: never.
+    * ``undo``, ``undo_within``: the compensating tool and its deadline; undeclared = irreversible.
+    * ``send_by``: until when a prepared action may be sent; by default the turn's end.
+    * ``permission``, ``preconditions``, ``consent``: checked before the call and before late sends.
+    * ``normalise``: per identity argument, a function that makes equal what means the same.
+    * ``redact``: arguments that exports and pages mask.
+    """
+
+    identity: Sequence[str]
+    wording: Sequence[str]
+    once_per: str
+    key_lifetime: float | str
+    key_margin: float | str
+    key_format: KeyFormat | str
+    repeat: str
+    refusal_covers_key: bool
+    unprocessed: Sequence[int]
+    via: Sequence[object]
+    receipt: str
+    receipt_required: bool
+    on_unknown: str
+    recount_after: float | str
+    undo: str
+    undo_within: float | str
+    send_by: float | str
+    permission: Callable[[Any], Any]
+    preconditions: Mapping[str, Callable[[Any], Any]]
+    consent: str
+    normalise: Mapping[str, Callable[[Any], Any]]
+    redact: Sequence[str]
+
+
+_AS_SAID = ("refusal_covers_key", "receipt", "receipt_required", "undo", "budget")
+_TUPLES = ("identity", "wording", "unprocessed", "redact", "refusals", "error_paths")
+_MAPPINGS = ("say", "say_zh")
+_SECONDS = {
+    "key_lifetime": "key_lifetime_s",
+    "key_margin": "key_margin_s",
+    "recount_after": "recount_after_s",
+    "undo_within": "undo_within_s",
+    "send_by": "send_by_s",
+}
+_CHOICES: dict[str, type[StrEnum]] = {
+    "once_per": OncePer,
+    "repeat": Repeat,
+    "on_unknown": OnUnknown,
+}
+_OF_THE_ENTRY = ("name", "noun", "permission", "preconditions", "consent", "normalise")
+_OTHERS = ("key_format", "via")
+
+
+def contract_of(tool: str, said: Mapping[str, Any], *, access: str = "write") -> Contract:
+    """The contract that a declaration makes.
+
+    :raises ContractError: something said that has no meaning, or a value that makes no sense.
+    """
+    _refuse_strangers(tool, said)
+    fields: dict[str, Any] = {name: said[name] for name in _AS_SAID if name in said}
+    fields |= {name: _several(tool, name, said[name]) for name in _TUPLES if name in said}
+    fields |= {name: dict(said[name]) for name in _MAPPINGS if name in said}
+    fields |= {field: seconds(said[name], name) for name, field in _SECONDS.items() if name in said}
+    fields |= {
+        name: _member(kind, said[name], name) for name, kind in _CHOICES.items() if name in said
+    }
+    form = said.get("key_format", KeyFormat())
+    fields["key"] = KeyFormat(style=form) if isinstance(form, str) else form
+    fields["via"] = _exits(tool, said.get("via", ()))
+    if access == "read":
+        fields["repeat"] = Repeat.HARMLESS
+    elif "repeat" not in said and fields.get("key_lifetime_s"):
+        fields["repeat"] = Repeat.BY_KEY
+    return Contract(tool=tool, noun=said.get("noun") or noun_of(tool), access=access, **fields)
+
+
+def noun_of(name: str) -> str:
+    """The tool's name without its leading verb: ``send_notice`` gives ``notice``."""
+    _, _, rest = name.partition("_")
+    return rest or name
+
+
+def _refuse_strangers(tool: str, said: Mapping[str, Any]) -> None:
+    known = {
+        *_AS_SAID, *_TUPLES, *_MAPPINGS, *_SECONDS, *_CHOICES, *_OF_THE_ENTRY, *_OTHERS,
+    }  # fmt: skip
+    strangers = sorted(set(said) - known)
+    if strangers:
+        raise ContractError(f"{tool}: {', '.join(strangers)} is not something a tool can promise.")
+
+
+def _several(tool: str, name: str, value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        raise ContractError(f"{tool}: {name}={value!r} must be a list, {name}=[{value!r}].")
+    return tuple(value)
+
+
+def _exits(tool: str, clients: Sequence[object]) -> tuple[str, ...]:
+    names: list[str] = []
+    for client in clients:
+        name = exit_name(client)
+        if name is None:
+            raise ContractError(
+                f"{tool}: via= names a {type(client).__name__} that is not watched.",
+                next_step="Wrap it first: client = app.watch(client).",
+            )
+        names.append(name)
+    return tuple(names)
+
+
+def _member(kind: type[E], value: str, what: str) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(repr(str(member)) for member in kind)
+        raise ContractError(f"{what}={value!r}: it is one of {known}.") from None
