@@ -10,22 +10,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Sequence
-from json.encoder import JSONEncoder, encode_basestring_ascii
+from json.encoder import encode_basestring_ascii
 from operator import itemgetter
 from typing import Any
 
 from ascertain.errors import IllegalTransition
 from ascertain.model.action import ActionRecord, Draft
-from ascertain.model.tables import NOTES, RULES, Event, State
+from ascertain.model.tables import NOTES, RULES, State
+from ascertain.store.compact import compact_json
 from ascertain.store.rows import AT, IDENTITY, STATE_TEXT
 
 GENESIS = bytes(32)
-NOTHING = bytearray()
 
 _quote: Callable[[str], str] = encode_basestring_ascii
-_encode = JSONEncoder(
-    ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":")
-).encode
 _identity = itemgetter(*(AT[name] for name in IDENTITY))
 _known = itemgetter(
     *(
@@ -36,18 +33,39 @@ _known = itemgetter(
         )
     )
 )  # fmt: skip
-_MOVES = {(rule.start, rule.event, rule.end): rule.unless_final for rule in RULES + NOTES}
+
 _DIRECT = {(rule.start, rule.end) for rule in RULES}
-_STORED_MOVES = {(start or "", event, end) for start, event, end in _MOVES}
-_EVENT_TEXT: dict[Any, str] = {event: event.value for event in Event}
+_MOVES = {
+    (rule.start, rule.event, rule.end): (rule.start or "", rule.event.value, rule.end.value)
+    for rule in RULES + NOTES
+}
+_NOT_FROM_FINAL = {(rule.start, rule.event, rule.end) for rule in RULES if rule.unless_final}
+_STORED_MOVES = frozenset(_MOVES.values())
+_LINE_BREAKS = 13
+_BLOCK_BYTES = 64
+
+Mac = Callable[[bytes], bytes]
 
 EventRow = tuple[Any, ...]
 """The columns of table ``event``, in order."""
 
 
-def chain_key(secret: bytes) -> bytes:
-    """The key of the chain, apart from the key of the intents."""
-    return hmac.digest(secret, b"ascertain chain 1", "sha256")
+def chain_mac(secret: bytes) -> Mac:
+    """HMAC-SHA256 under the key of the chain, which is another than that of the intents.
+
+    As in RFC 2104, from two prepared states: half the time of ``hmac.digest``.
+    """
+    key = hmac.digest(secret, b"ascertain chain 1", "sha256").ljust(_BLOCK_BYTES, b"\0")
+    inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key))
+    outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in key))
+
+    def mac(message: bytes) -> bytes:
+        first, second = inner.copy(), outer.copy()
+        first.update(message)
+        second.update(first.digest())
+        return second.digest()
+
+    return mac
 
 
 def commitment(salt: bytes, body: str) -> bytes:
@@ -55,14 +73,9 @@ def commitment(salt: bytes, body: str) -> bytes:
     return hashlib.sha256(salt + body.encode()).digest()
 
 
-def detail_json(detail: dict[str, Any]) -> str:
-    """The detail of an event, as stored."""
-    return _encode(detail) if detail else "{}"
-
-
 def origin_of(record: ActionRecord) -> str:
     """Everything that is fixed at birth, as the first event covers it."""
-    return _encode(_identity(record))
+    return compact_json(_identity(record))
 
 
 def stand_of(record: ActionRecord) -> str:
@@ -74,30 +87,47 @@ def stand_of(record: ActionRecord) -> str:
     )
 
 
-def event_hash(key: bytes, previous: bytes, row: Sequence[Any], *, origin: str = "") -> bytes:
-    """The hash of one event.
+def event_hash(
+    mac: Mac,
+    previous: bytes,
+    action_id: str,
+    n: int,
+    start: str,
+    event: str,
+    end: str,
+    by: str,
+    reason: str,
+    attempt: int,
+    fence: int,
+    at: float,
+    detail: str,
+    stand: str,
+    covers: bytes,
+    origin: str,
+) -> bytes:
+    """The hash of one event: of the one before, and of all that this one says.
 
-    :param row: as in table ``event``; its hash is not read.
-    :param origin: of the first event only.
+    :param origin: what is fixed at birth, with the first event only.
+    :raises ValueError: a value holds a line break, which none that was written by us does.
     """
-    action_id, n, start, event, end, by, reason, attempt, fence, at, detail, _, stand, covers = row
     said = (
-        f'[{_quote(action_id)},{n},"{start}","{event}","{end}",{_quote(by)},{_quote(reason)},'
-        f'{attempt:d},{fence:d},{at!r},{_quote(detail)},{_quote(stand)},"{covers.hex()}",'
-        f"{_quote(origin)}]"
+        f"{_quote(action_id)}\n{n}\n{start}\n{event}\n{end}\n{_quote(by)}\n{_quote(reason)}\n"
+        f"{attempt}\n{fence}\n{at}\n{detail}\n{stand}\n{covers.hex()}\n{origin}"
     )
-    return hmac.digest(key, previous + said.encode("ascii"), "sha256")
+    if said.count("\n") != _LINE_BREAKS:
+        raise ValueError("A value holds a line break.")
+    return mac(previous + said.encode())
 
 
 def seal_events(
-    key: bytes,
+    mac: Mac,
     record: ActionRecord,
     drafts: Sequence[Draft],
-    *,
     n: int,
     head: bytes,
-    covers: bytes = b"",
-    born: bool = False,
+    *,
+    born: bool,
+    covers: bytes,
 ) -> tuple[list[EventRow], bytes]:
     """The rows of these events, and the new head.
 
@@ -105,18 +135,25 @@ def seal_events(
     :param covers: commitment of the payload: of the arguments with a birth, else of the result.
     """
     rows: list[EventRow] = []
-    last = n + len(drafts)
+    first, last = n + 1, n + len(drafts)
+    payload_at = first if born else last
+    action_id, fence, at = record.id, int(record.fence), float(record.updated_at)
     for draft in drafts:
         n += 1
-        start, event, end, by, reason, attempt, detail = draft
-        brings_payload = n == 1 if born else n == last
-        row = (
-            record.id, n, STATE_TEXT[start], _EVENT_TEXT[event], STATE_TEXT[end], str(by),
-            str(reason), attempt, record.fence, float(record.updated_at), detail_json(detail), b"",
-            stand_of(record) if n == last else "", covers if brings_payload else b"",
+        start, event, end = _MOVES[draft[:3]]
+        by, reason, attempt = str(draft.by), str(draft.reason), int(draft.attempt)
+        detail = compact_json(draft.detail) if draft.detail else "{}"
+        stand = stand_of(record) if n == last else ""
+        covered = covers if n == payload_at else b""
+        origin = origin_of(record) if born and n == first else ""
+        head = event_hash(
+            mac, head, action_id, n, start, event, end, by, reason, attempt, fence, at, detail,
+            stand, covered, origin,
         )  # fmt: skip
-        head = event_hash(key, head, row, origin=origin_of(record) if born and n == 1 else "")
-        rows.append((*row[:11], bytearray(head), row[12], bytearray(row[13])))
+        rows.append((
+            action_id, n, start, event, end, by, reason, attempt, fence, at, detail,
+            bytearray(head), stand, bytearray(covered),
+        ))  # fmt: skip
     return rows, head
 
 
@@ -126,19 +163,17 @@ def check_moves(before: ActionRecord | None, after: ActionRecord, drafts: Sequen
     :raises IllegalTransition: and what is wrong.
     """
     state: State | None = before.state if before else None
-    final = bool(before.final) if before else False
+    final = before.final if before else 0
     for draft in drafts:
-        unless_final = _MOVES.get((draft.start, draft.event, draft.end))
-        if unless_final is None or draft.start != state:
+        move = draft[:3]
+        if move not in _MOVES or draft.start != state:
             raise IllegalTransition(
                 f"Action {after.id} is {state or 'not born'}: "
                 f"{draft.start or 'nothing'} --{draft.event}--> {draft.end} is no move from there."
             )
-        if unless_final and final and draft.event is not Event.NOTE:
-            raise IllegalTransition(
-                f"Action {after.id} is rejected for good; it is not sent again."
-            )
-        state, final = draft.end, final and draft.end is State.REJECTED
+        if final and move in _NOT_FROM_FINAL:
+            raise IllegalTransition(f"Action {after.id} is rejected for good: not sent again.")
+        state = draft.end
     if state != after.state:
         raise IllegalTransition(
             f"Action {after.id}: the events end in {state or 'nothing'}, "
@@ -158,14 +193,14 @@ def is_direct(start: State, end: State) -> bool:
     return start == end or (start, end) in _DIRECT
 
 
-def tombstone_seal(key: bytes, record: ActionRecord, n: int, head: bytes, stand: str) -> bytes:
+def tombstone_seal(mac: Mac, record: ActionRecord, n: int, head: bytes, stand: str) -> bytes:
     """The seal of a tombstone over what it keeps."""
     kept = [
         record.id, record.tenant, record.tool, record.session, record.slot, record.call_id,
         record.replaces, record.intent, record.ordinal, record.exact, record.wording, record.key,
         record.contract, float(record.created_at), n, head.hex(), stand,
     ]  # fmt: skip
-    return hmac.digest(key, b"tombstone" + _encode(kept).encode("ascii"), "sha256")
+    return mac(b"tombstone" + compact_json(kept).encode())
 
 
 def _text(value: str | None) -> str:

@@ -13,9 +13,9 @@ from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.store.ledger import Filter, Operation, Reply
 from ascertain.store.open import path_of
 from ascertain.store.rows import to_record
-from ascertain.store.seal import chain_key
+from ascertain.store.seal import Mac, chain_mac
 from ascertain.store.secret import given_secret
-from ascertain.store.sqlite_batch import Batch, Prepared, prepare
+from ascertain.store.sqlite_batch import Batch, Prepared, prepare_all
 from ascertain.store.sqlite_errors import free_bytes, ledger_error
 from ascertain.store.sqlite_file import SQL, LedgerFile
 from ascertain.store.sqlite_upkeep import bury, verify
@@ -58,7 +58,7 @@ class SqliteLedger:
         self._floor_bytes = free_space_floor_bytes
         self._space_known_until = 0.0
         self._has_room = True
-        self._chain_key: bytes | None = None
+        self._chain_mac: Mac | None = None
 
     # ------------------------------------------------------------------------------------ writing
 
@@ -67,14 +67,9 @@ class SqliteLedger:
 
         :raises LedgerError: when nothing could be written at all (and nothing was).
         """
-        key = self._key()
+        mac = self._mac()
         replies: list[Reply | None] = [None] * len(operations)
-        work: Work = []
-        for place, operation in enumerate(operations):
-            try:
-                work.append((place, prepare(key, operation)))
-            except Exception as error:
-                replies[place] = error
+        work = prepare_all(mac, operations, replies)
         if work:
             with self._file.writing() as db:
                 self._write(db, work, replies)
@@ -109,6 +104,7 @@ class SqliteLedger:
         """Write these in the transaction that has begun; on an error nothing of it is written."""
         batch = Batch(db, self._file.known_contracts, may_start=self._room())
         try:
+            batch.look(work)
             for place, prepared in work:
                 replies[place] = batch.write(prepared)
             batch.flush()
@@ -218,14 +214,14 @@ class SqliteLedger:
 
     def verify(self, action_id: str | None = None) -> Iterator[str]:
         """Check the hash chains; yields one sentence per thing that does not hold."""
-        return verify(self._file, self._key(), action_id)
+        return verify(self._file, self._mac(), action_id)
 
     def bury(self, *, closed_before: float, limit: int = 1000) -> int:
         """Reduce closed actions to tombstones (identity, state, reference); returns how many.
 
         What does not verify is left as it is, and so is what is disputed or under review.
         """
-        return bury(self._file, self._key(), closed_before, limit)
+        return bury(self._file, self._mac(), closed_before, limit)
 
     def heartbeat(self, owner: str, now: float) -> None:
         """A worker says that it is alive."""
@@ -246,10 +242,10 @@ class SqliteLedger:
             row = db.execute(sql, values).fetchone()
         return row[0] if row else None
 
-    def _key(self) -> bytes:
-        if self._chain_key is None:
-            self._chain_key = chain_key(self._file.secret())
-        return self._chain_key
+    def _mac(self) -> Mac:
+        if self._chain_mac is None:
+            self._chain_mac = chain_mac(self._file.secret())
+        return self._chain_mac
 
 
 def _roll_back(db: sqlite3.Connection) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ascertain.errors import ActionNotFound, IllegalTransition, LedgerFull
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import Event
 from ascertain.rules.identity import match
+from ascertain.store.compact import compact_json
 from ascertain.store.ledger import (
     Advance,
     Advanced,
@@ -29,6 +28,7 @@ from ascertain.store.rows import RowStatement, Values, plain, same_identity, to_
 from ascertain.store.seal import (
     GENESIS,
     EventRow,
+    Mac,
     check_moves,
     commitment,
     is_direct,
@@ -38,13 +38,11 @@ from ascertain.store.sqlite_file import QUERIES, SQL
 
 SALT_BYTES = 16
 
-_RESERVE = RowStatement(QUERIES["reserve"])
 _INSERT = RowStatement(QUERIES["insert_action"])
 _ADVANCE = RowStatement(QUERIES["advance"], "before_n", "before_fence")
 
 
-@dataclass(slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """An operation with all that can be worked out before the ledger is locked."""
 
     operation: Operation
@@ -55,51 +53,63 @@ class Prepared:
     starts: bool = False
 
 
-def prepare(key: bytes, operation: Operation) -> Prepared:
-    """Check and seal one operation.
+def prepare_all(
+    mac: Mac, operations: Sequence[Operation], replies: list[Reply | None]
+) -> list[tuple[int, Prepared]]:
+    """Check and seal operations; one that cannot be written gets its error as reply.
 
-    :param key: of the chain.
-    :raises IllegalTransition: the transition table does not have it.
+    :param mac: of the chain.
+    :returns: the others, each with its place.
     """
+    work: list[tuple[int, Prepared]] = []
+    salts = os.urandom(SALT_BYTES * len(operations))
+    for place, operation in enumerate(operations):
+        salt = salts[SALT_BYTES * place : SALT_BYTES * (place + 1)]
+        try:
+            work.append((place, _prepare(mac, salt, operation)))
+        except Exception as error:
+            replies[place] = error
+    return work
+
+
+def _prepare(mac: Mac, salt: bytes, operation: Operation) -> Prepared:
     match operation:
         case Advance():
-            return _prepare_advance(key, operation)
+            return _prepare_advance(mac, salt, operation)
         case Reserve():
-            return _prepare_reserve(key, operation)
+            return _prepare_reserve(mac, salt, operation)
         case Take():
             return Prepared(operation)
 
 
-def _prepare_reserve(key: bytes, operation: Reserve) -> Prepared:
+def _prepare_reserve(mac: Mac, salt: bytes, operation: Reserve) -> Prepared:
     record, drafts = operation.record, operation.drafts
     check_moves(None, record, drafts)
-    salt = os.urandom(SALT_BYTES)
-    events, head = seal_events(
-        key, record, drafts, n=0, head=GENESIS, born=True,
-        covers=commitment(salt, operation.arguments),
-    )  # fmt: skip
+    covers = commitment(salt, operation.arguments)
+    events, head = seal_events(mac, record, drafts, 0, GENESIS, born=True, covers=covers)
     record = with_chain(record, len(drafts), head)
     payload = (record.id, "args", bytearray(salt), operation.arguments)
     return Prepared(operation, record, plain(record), events, payload, starts=True)
 
 
-def _prepare_advance(key: bytes, operation: Advance) -> Prepared:
+def _prepare_advance(mac: Mac, salt: bytes, operation: Advance) -> Prepared:
     before, record, drafts = operation.before, operation.after, operation.drafts
     if not same_identity(before, record):
         raise IllegalTransition(f"Action {before.id}: what is fixed at birth does not change.")
     check_moves(before, record, drafts)
-    covers, payload = b"", None
+    covers, payload, starts = b"", None, False
     if operation.result is not None:
         if not drafts:
             raise IllegalTransition(f"Action {before.id}: a result comes only with an event.")
-        salt = os.urandom(SALT_BYTES)
         covers = commitment(salt, operation.result)
         payload = (record.id, "result", bytearray(salt), operation.result)
-    events, head = seal_events(key, record, drafts, n=before.n, head=before.head, covers=covers)
-    record = with_chain(record, before.n + len(drafts), head)
+    n, head = before.n, before.head
+    events, head = seal_events(mac, record, drafts, n, head, born=False, covers=covers)
+    record = with_chain(record, n + len(drafts), head)
     values = plain(record)
-    values += (before.n, before.fence)
-    starts = any(draft.event is Event.SEND for draft in drafts)
+    values += (n, before.fence)
+    for draft in drafts:
+        starts |= draft.event is Event.SEND
     return Prepared(operation, record, values, events, payload, starts)
 
 
@@ -113,9 +123,21 @@ class Batch:
         self._db = db
         self._known_contracts = known_contracts
         self._may_start = may_start
+        self._intents: set[str] = set()
         self._events: list[EventRow] = []
         self._payloads: list[Values] = []
         self.new_contracts: set[str] = set()
+
+    def look(self, work: Sequence[tuple[int, Prepared]]) -> None:
+        """See which of the intents that are to be stored are known; asked once for all."""
+        wanted = [
+            prepared.record.intent
+            for _, prepared in work
+            if prepared.record is not None and isinstance(prepared.operation, Reserve)
+        ]
+        if wanted:
+            rows = self._db.execute(SQL["intents_stored"], (compact_json(wanted),))
+            self._intents = {intent for (intent,) in rows}
 
     def write(self, prepared: Prepared) -> Reply:
         """Write one operation, all but its events and payload; returns its reply."""
@@ -143,11 +165,13 @@ class Batch:
         assert prepared.values is not None
         if not self._may_start:
             return self._stored(record) or _no_room()
-        if not self._db.execute(*_RESERVE.bind(prepared.values)).rowcount:
+        if record.intent in self._intents:
             stored = self._stored(record)
             if stored is not None:
                 return stored
-            self._db.execute(*_INSERT.bind(prepared.values))
+        if not self._db.execute(*_INSERT.bind(prepared.values)).rowcount:
+            return self._stored(record) or IllegalTransition(f"Action {record.id} exists already.")
+        self._intents.add(record.intent)
         if record.contract not in self._known_contracts:
             self._db.execute(SQL["put_contract"], (record.contract, operation.contract_json))
             self.new_contracts.add(record.contract)
@@ -195,7 +219,7 @@ class Batch:
 
     def _take(self, operation: Take) -> Taken:
         now, until = operation.now, operation.lease_until
-        tools = None if operation.tools is None else json.dumps(sorted(operation.tools))
+        tools = None if operation.tools is None else compact_json(sorted(operation.tools))
         if operation.action_id is None:
             found = self._db.execute(SQL["due"], (now, tools, operation.limit))
         else:

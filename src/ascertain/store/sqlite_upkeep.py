@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from ascertain.store.check import Stored, Tombstone, check_action
 from ascertain.store.rows import to_record
-from ascertain.store.seal import tombstone_seal
+from ascertain.store.seal import Mac, tombstone_seal
 from ascertain.store.sqlite_file import SQL, LedgerFile
 
 _AT_ONCE = 200
 
 
-def verify(file: LedgerFile, key: bytes, action_id: str | None) -> Iterator[str]:
+def verify(file: LedgerFile, mac: Mac, action_id: str | None) -> Iterator[str]:
     """Check one action or all; see :meth:`~ascertain.store.ledger.Ledger.verify`."""
     if action_id is not None:
-        yield from _check_some(file, key, [action_id])
+        yield from _check_some(file, mac, [action_id])
         return
     last = ""
     while True:
@@ -24,7 +24,7 @@ def verify(file: LedgerFile, key: bytes, action_id: str | None) -> Iterator[str]
             ids = [row[0] for row in db.execute(SQL["ids_after"], (last, _AT_ONCE))]
         if not ids:
             break
-        yield from _check_some(file, key, ids)
+        yield from _check_some(file, mac, ids)
         last = ids[-1]
     with file.reading() as db:
         orphans = [row[0] for row in db.execute(SQL["orphans"])]
@@ -32,7 +32,7 @@ def verify(file: LedgerFile, key: bytes, action_id: str | None) -> Iterator[str]
         yield f"Action {orphan}: it has been deleted; events or payload of it are still there."
 
 
-def bury(file: LedgerFile, key: bytes, closed_before: float, limit: int) -> int:
+def bury(file: LedgerFile, mac: Mac, closed_before: float, limit: int) -> int:
     """Reduce closed actions to tombstones; see :meth:`~ascertain.store.ledger.Ledger.bury`."""
     # The search reads everything, so it does not hold the lock that writers wait for.
     with file.reading() as db:
@@ -43,13 +43,13 @@ def bury(file: LedgerFile, key: bytes, closed_before: float, limit: int) -> int:
             db.execute("PRAGMA secure_delete = ON")  # erased is erased, in the file's pages too
             try:
                 some = ids[start : start + _AT_ONCE]
-                buried += sum(_bury_one(db, key, one, closed_before) for one in some)
+                buried += sum(_bury_one(db, mac, one, closed_before) for one in some)
             finally:
                 db.execute("PRAGMA secure_delete = OFF")
     return buried
 
 
-def _bury_one(db: sqlite3.Connection, key: bytes, action_id: str, closed_before: float) -> bool:
+def _bury_one(db: sqlite3.Connection, mac: Mac, action_id: str, closed_before: float) -> bool:
     stored = _stored(db, action_id)
     if stored is None or stored.tombstone is not None or not stored.record.terminal:
         return False
@@ -57,10 +57,10 @@ def _bury_one(db: sqlite3.Connection, key: bytes, action_id: str, closed_before:
     still_closed = record.updated_at < closed_before and record.due_at is None
     if not still_closed or record.review is not None or record.disputed:
         return False
-    if any(check_action(key, stored)):
+    if any(check_action(mac, stored)):
         return False  # evidence of tampering is not removed
     stand = stored.events[-1][12]
-    seal = tombstone_seal(key, record, record.n, record.head, stand)
+    seal = tombstone_seal(mac, record, record.n, record.head, stand)
     db.execute(SQL["bury_seal"], (action_id, record.n, record.head, stand, seal))
     db.execute(SQL["bury_events"], (action_id,))
     db.execute(SQL["bury_payload"], (action_id,))
@@ -68,7 +68,7 @@ def _bury_one(db: sqlite3.Connection, key: bytes, action_id: str, closed_before:
     return True
 
 
-def _check_some(file: LedgerFile, key: bytes, ids: list[str]) -> Iterator[str]:
+def _check_some(file: LedgerFile, mac: Mac, ids: list[str]) -> Iterator[str]:
     said: list[str] = []
     with file.reading() as db:
         db.execute("BEGIN")  # one moment for the row, its events and its payload
@@ -78,7 +78,7 @@ def _check_some(file: LedgerFile, key: bytes, ids: list[str]) -> Iterator[str]:
                 if stored is None:
                     said.append(f"Action {action_id}: there is none.")
                 else:
-                    said.extend(check_action(key, stored))
+                    said.extend(check_action(mac, stored))
         finally:
             db.execute("COMMIT")
     yield from said

@@ -5,17 +5,13 @@
 -- an action, {moving} for those that may change after its birth. The text of {columns}, {values} and
 -- {changes} depends on which of the values are NULL: a literal NULL is cheaper than a bound one.
 
--- name: reserve (*)
--- Writes nothing where a stored action may be meant; which one is for rules.identity.match to say.
-INSERT INTO action ({columns})
-SELECT {values}
-WHERE NOT EXISTS (SELECT 1 FROM action WHERE intent = :intent AND final = 0)
-  AND NOT EXISTS (SELECT 1 FROM action WHERE intent = :intent AND final = 1)
-  AND NOT EXISTS (
-      SELECT 1 FROM action WHERE session = :session AND tenant = :tenant AND call_id = :call_id);
+-- name: intents_stored (intents)
+-- Which of these intents have any action.
+SELECT intent FROM action WHERE intent IN (SELECT value FROM json_each(:intents));
 
 -- name: insert_action (*)
-INSERT INTO action ({columns}) VALUES ({values});
+-- Writes nothing where the call id is known or a live action has the slot.
+INSERT INTO action ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING;
 
 -- name: advance (*)
 UPDATE action SET {changes}
@@ -43,12 +39,7 @@ SELECT {action} FROM action WHERE id = :id;
 SELECT {action} FROM action WHERE session = :session AND tenant = :tenant AND call_id = :call_id;
 
 -- name: by_intent (intent)
-SELECT {action} FROM (
-    SELECT {action} FROM action WHERE intent = :intent AND final = 0
-    UNION ALL
-    SELECT {action} FROM action WHERE intent = :intent AND final = 1
-) AS candidate
-ORDER BY id DESC;
+SELECT {action} FROM action WHERE intent = :intent ORDER BY id DESC;
 
 -- name: due (now, tools, limit)
 SELECT {action} FROM action

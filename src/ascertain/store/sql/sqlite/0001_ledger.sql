@@ -80,11 +80,10 @@ CREATE TABLE action (
     CHECK (final = 0 OR state = 'rejected')
 ) WITHOUT ROWID;
 
--- Live actions are those with final = 0. The two indexes on intent split the rows between them, and
--- name no column that changes when an action is sent and confirmed: the hot path writes to one of
--- them, once.
-CREATE UNIQUE INDEX action_live ON action (intent, slot) WHERE final = 0;
-CREATE INDEX action_refused ON action (intent) WHERE final = 1;
+-- Live actions are those with final = 0: of them an intent has one for each slot, and of final
+-- rejections any number. One index for both: the hot path asks once and writes once, for no column
+-- in it changes when an action is sent and confirmed.
+CREATE UNIQUE INDEX action_intent ON action (intent, (CASE WHEN final = 0 THEN slot ELSE id END));
 
 -- A call id is unique in its session; NULLs are all different. It also lists a session's actions.
 CREATE UNIQUE INDEX action_call ON action (session, tenant, call_id);
@@ -140,28 +139,23 @@ CREATE TABLE heartbeat (
 
 -- The transition table holds for everybody, by hand too. `UPDATE OF`: no cost where it is not named.
 
-CREATE TRIGGER action_moves_by_rule BEFORE UPDATE OF state ON action
-WHEN NEW.state <> OLD.state AND NOT EXISTS (
-    SELECT 1 FROM rule
-    WHERE start = OLD.state AND "end" = NEW.state AND (unless_final = 0 OR OLD.final = 0)
+CREATE TRIGGER action_moves_by_rule BEFORE UPDATE OF state, final, kind, code, provider_ref ON action
+WHEN (
+    -- a state changes by a row of the table; what is rejected for good is not sent again
+    NEW.state <> OLD.state AND NOT EXISTS (
+        SELECT 1 FROM rule
+        WHERE start = OLD.state AND "end" = NEW.state AND (unless_final = 0 OR OLD.final = 0)
+    )
+) OR (
+    -- a final rejection stays what it is
+    OLD.final = 1 AND (NEW.final <> 1 OR NEW.kind IS NOT OLD.kind OR NEW.code IS NOT OLD.code)
+) OR (
+    -- what is settled keeps its reference
+    OLD.state IN ('confirmed', 'compensated') AND NEW.state = OLD.state
+    AND OLD.provider_ref IS NOT NULL AND NEW.provider_ref IS NOT OLD.provider_ref
 )
 BEGIN
-    SELECT RAISE(ABORT, 'ascertain: the transition table has no such move');
-END;
-
-CREATE TRIGGER action_final_stays BEFORE UPDATE OF final, kind ON action
-WHEN OLD.final = 1 AND (NEW.final <> 1 OR NEW.kind IS NOT OLD.kind OR NEW.state <> OLD.state)
-BEGIN
-    SELECT RAISE(ABORT, 'ascertain: a final rejection is never rewritten');
-END;
-
-CREATE TRIGGER action_settled_stays BEFORE UPDATE OF provider_ref, kind, code ON action
-WHEN OLD.state IN ('confirmed', 'compensated') AND NEW.state = OLD.state AND (
-    (OLD.provider_ref IS NOT NULL AND NEW.provider_ref IS NOT OLD.provider_ref)
-    OR NEW.kind IS NOT OLD.kind OR NEW.code IS NOT OLD.code
-)
-BEGIN
-    SELECT RAISE(ABORT, 'ascertain: what is settled is never rewritten');
+    SELECT RAISE(ABORT, 'ascertain: the transition table does not allow this change');
 END;
 
 CREATE TRIGGER action_identity_stays
