@@ -22,7 +22,6 @@ from ascertain.rules.walk import measure
 
 __all__ = ["Bound", "Codec", "Parameter", "Signature", "parse_call"]
 
-_FEW: Final = 64
 _NAMED: Final = 8
 _read = json.JSONDecoder().decode
 
@@ -58,7 +57,6 @@ class Signature:
         self._known = frozenset(self.names)
         self._positional = tuple(item.name for item in self.parameters if item.positional)
         self._plain = all(parameter.shape.plain for parameter in self.parameters)
-        self._few = len(self.names) <= _FEW
         self._quick = tuple((item.name, item.shape.quick, item.default) for item in self.parameters)
 
     @classmethod
@@ -89,7 +87,7 @@ class Signature:
                 break
             values[name] = value
         else:
-            if self._few and given.keys() <= self._known:
+            if given.keys() <= self._known:
                 text = flat_text(values)
                 if text is not None:
                     return Bound(values, values, text)

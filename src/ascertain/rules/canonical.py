@@ -34,7 +34,7 @@ from ascertain.rules.misfit import (
     kind_of,
     too_large,
 )
-from ascertain.rules.walk import BIG, SHORT, IdentityWalk, NativeWalk, PlainWalk, Walk
+from ascertain.rules.walk import BIG, FEW, SHORT, IdentityWalk, NativeWalk, PlainWalk, Walk
 
 MAX_BYTES: Final = 1_000_000
 MAX_DEPTH: Final = 64
@@ -107,7 +107,9 @@ def plain_copy(value: Any, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_D
 
 
 def flat_text(value: dict[Any, Any]) -> str | None:
-    """The canonical text of an object of short scalars; None if it needs a closer look."""
+    """The canonical text of an object of a few short scalars; None if it needs a closer look."""
+    if len(value) > FEW:
+        return None
     for name, item in value.items():
         kind = kind_of(item)
         if kind is str:
@@ -118,7 +120,7 @@ def flat_text(value: dict[Any, Any]) -> str | None:
                 return None
         elif kind is not bool and item is not None:
             return None
-        if type(name) is not str:
+        if type(name) is not str or len(name) > SHORT:
             return None
     return _sound(_write(value))
 
@@ -150,8 +152,8 @@ def _told(walk: Walk, value: Any, max_bytes: int, max_depth: int) -> str:
     except Misfit as found:
         raise found.as_error() from None
     except ValueError:  # this process was told to write even shorter integers than Python does
-        found = too_large("an integer with more digits than this process may write")
-        raise found.as_error() from None
+        refusal = too_large("an integer with more digits than this process may write")
+        raise refusal.as_error() from None
     return text
 
 

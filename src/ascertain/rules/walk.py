@@ -26,6 +26,7 @@ from ascertain.rules.misfit import (
 
 # Within these bounds a value needs no look at its size: the usual path.
 SHORT: Final = 1_024
+FEW: Final = 64
 BIG: Final = 1 << 63
 
 # Python itself refuses to write or read integers of more than 4,300 digits.
