@@ -1,0 +1,91 @@
+"""From the raw news of one look-up to what it answered.
+
+A search that broke is not absence: the look-up must have been answered itself (over HTTP, where the
+hooks see it) before its "absent" counts, whatever its code made of the reply.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ascertain.model.contract import Contract
+from ascertain.model.outcome import Answer, Evidence, Kind, Report, WireTrace
+from ascertain.model.words import AbsentType, Found, Processing, Refused
+from ascertain.rules import http
+from ascertain.rules.case import ASK_AFTER_S
+from ascertain.rules.exceptions import leaf_key
+from ascertain.rules.replies import code_of, provider_kind, ref_of, seconds_of
+
+_FOR_NOW = frozenset({Kind.THROTTLED, Kind.UNAVAILABLE})
+
+
+def judge_lookup(report: Report, contract: Contract) -> Answer:
+    """Judge one look-up.
+
+    Raising, and a word that the wire belies, is no answer. ``None`` or a foreign value is a defect
+    of the look-up: no answer either, with the reason ``lookup_answer``, for the caller to raise.
+
+    :param contract: of the tool whose action is looked up.
+    """
+    del contract  # what a look-up promises is weighed where its answer meets the action
+    if report.error is not None:
+        return _unanswered(leaf_key(report.error))
+    value = report.value
+    if report.live or (value is None and report.interrupt is not None):
+        return _unanswered("interrupted")
+    if isinstance(value, Found):
+        return _found(value)
+    if not (isinstance(value, AbsentType | Refused | Processing) or value is AbsentType):
+        return _unanswered("lookup_answer")
+    if report.trace is not None and report.trace.sends and _broke(report.trace):
+        return _unanswered("lookup_broke")
+    if isinstance(value, Refused):
+        return _refused(value)
+    if isinstance(value, Processing):
+        return _working(value.ask_after_s)
+    return Answer(evidence=Evidence.ABSENT, reason="absent")
+
+
+def _found(value: Found) -> Answer:
+    ref = ref_of(value.ref)
+    if ref is None:
+        return _unanswered("found_without_ref")
+    count: Any = value.count
+    if not isinstance(count, int) or count < 1:
+        return _unanswered("lookup_answer")
+    return Answer(found=True, reason="found", provider_ref=ref, value=value.value, count=int(count))
+
+
+def _refused(value: Refused) -> Answer:
+    kind = provider_kind(value.kind) or Kind.BUSINESS
+    if kind is Kind.IN_PROGRESS:
+        return _working(value.retry_after_s)
+    if kind in _FOR_NOW:
+        return _unanswered("lookup_broke")  # it is the question that was refused
+    return Answer(
+        refused=True,
+        reason="lookup_refused",
+        kind=kind,
+        code=code_of(value.code),
+        related_ref=ref_of(value.related_ref),
+    )
+
+
+def _working(ask_after_s: Any) -> Answer:
+    after_s = seconds_of(ask_after_s)
+    return Answer(
+        evidence=Evidence.WORKING,
+        reason="working",
+        ask_after_s=ASK_AFTER_S if after_s is None else after_s,
+    )
+
+
+def _broke(trace: WireTrace) -> bool:
+    status = trace.http_status
+    if status is None or trace.complete is False:
+        return True
+    return status in http.LOOKUP_BROKE or 300 <= status < 400 or status >= 500
+
+
+def _unanswered(reason: str) -> Answer:
+    return Answer(evidence=Evidence.UNANSWERED, reason=reason)
