@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, KeyFormat, OncePer
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import State
+from ascertain.rules.mac import Mac, prepared_hmac
 
 MIN_BITS = 96
 _BITS_PER_CHARACTER = {"hex": 4, "base32": 5}
@@ -63,17 +63,22 @@ def slot_of(contract: Contract, scope: Scope) -> str:
     return scope.turn if contract.once_per is OncePer.SESSION else ""
 
 
+def intent_mac(secret: bytes) -> Mac:
+    """The keyed hash of which keys are made."""
+    return prepared_hmac(secret, "sha512")
+
+
 def derive_key(
-    secret: bytes, contract: Contract, *, intent: str, slot: str, replaces_key: str | None
+    mac: Mac, contract: Contract, *, intent: str, slot: str, replaces_key: str | None
 ) -> str:
     """The idempotency key, in the provider's format."""
     message = "\x1f".join((intent, slot, replaces_key or "")).encode()
-    return _render(contract.key, hmac.digest(secret, message, "sha512"))
+    return _render(contract.key, mac(message))
 
 
-def derive_step_key(secret: bytes, contract: Contract, key: str, step: str) -> str:
+def derive_step_key(mac: Mac, contract: Contract, key: str, step: str) -> str:
     """The sub-key of a named step inside one body."""
-    return _render(contract.key, hmac.digest(secret, f"{key}\x1f{step}".encode(), "sha512"))
+    return _render(contract.key, mac(f"{key}\x1f{step}".encode()))
 
 
 def match(

@@ -162,9 +162,11 @@ class Ascertain:
             is_async=is_async,
         )
 
-    def _declared(self, entry: Entry) -> Any:
+    def _declared(self, entry: Entry) -> Tool[..., Any] | AsyncTool[..., Any]:
         self.registry.add(entry)
-        return AsyncTool(self, entry) if entry.is_async else Tool(self, entry)
+        if entry.is_async:
+            return AsyncTool[..., Any](self, entry)
+        return Tool[..., Any](self, entry)
 
     # -- calling them ---------------------------------------------------------------------------
 
@@ -260,7 +262,7 @@ class Ascertain:
     def open(self) -> Self:
         """Open the ledger now instead of at the first call, so that errors show at start-up."""
         self.ledger.next_due_at()
-        _ = self.hands.secret
+        _ = self.hands.mac
         return self
 
     def close(self) -> None:

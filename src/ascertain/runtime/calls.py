@@ -131,11 +131,11 @@ class Calls:
         record = self._record(entry, bound, scope, options)
         if observed:
             record = record._replace(mode="observe", intent=f"{record.intent}~{record.id}")
-        secret = self.hands.secret
+        mac = self.hands.mac
 
         def keyed(replaces: ActionRecord | None) -> ActionRecord:
             key = derive_key(
-                secret, contract, intent=record.intent, slot=record.slot,
+                mac, contract, intent=record.intent, slot=record.slot,
                 replaces_key=replaces.key if replaces is not None else None,
             )  # fmt: skip
             return record._replace(key=key, replaces=replaces.id if replaces is not None else None)

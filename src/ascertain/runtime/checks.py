@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, cast
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Kind
@@ -94,4 +94,4 @@ def _verdict(values: list[Any]) -> str:
 
 
 async def _awaited(value: Any) -> Any:
-    return await value if isinstance(value, Awaitable) else value
+    return await cast("Awaitable[Any]", value) if isinstance(value, Awaitable) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
@@ -11,7 +11,7 @@ _ambient: ContextVar[float | None] = ContextVar("ascertain_deadline", default=No
 
 
 @contextmanager
-def deadline(seconds: float) -> Iterator[None]:
+def deadline(seconds: float) -> Generator[None]:
     """Bound all guarded calls inside: sends, look-ups, back-off and waits for the ledger.
 
     Nested deadlines only ever shorten. At its end every open attempt has been recorded as unknown.

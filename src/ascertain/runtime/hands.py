@@ -14,7 +14,8 @@ from ascertain.flow.effects import Setting
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, contract_from_json
 from ascertain.model.operations import Advance, Advanced, Reply, Reserve
-from ascertain.rules.identity import Scope
+from ascertain.rules.identity import Scope, intent_mac
+from ascertain.rules.mac import Mac
 from ascertain.runtime import sender
 from ascertain.runtime.clock import Clock
 from ascertain.runtime.committer import Committer
@@ -52,14 +53,14 @@ class Hands:
         self.committer = Committer(ledger, queue_bound=queue_bound)
         self.poke: Callable[[float], None] = _nobody
         self._settings: dict[str, tuple[str, Contract, Setting]] = {}
-        self._secret: bytes | None = None
+        self._mac: Mac | None = None
 
     @property
-    def secret(self) -> bytes:
-        """The key of intents; read once."""
-        if self._secret is None:
-            self._secret = self.ledger.secret()
-        return self._secret
+    def mac(self) -> Mac:
+        """The keyed hash of which keys are made."""
+        if self._mac is None:
+            self._mac = intent_mac(self.ledger.secret())
+        return self._mac
 
     def setting(self, entry: Entry, contract: Contract | None = None) -> Setting:
         """Where and under which contract a flow runs."""

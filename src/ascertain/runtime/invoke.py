@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextvars import Token
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Report
 from ascertain.model.words import Accepted, Found, Receipt
 from ascertain.rules.identity import derive_step_key
+from ascertain.rules.mac import Mac
 from ascertain.runtime.attempt import Attempt, running
 from ascertain.runtime.registry import Entry
 from ascertain.wire.log import WireLog, current_log
@@ -42,13 +43,13 @@ class Opening(NamedTuple):
     started_at: float
 
 
-def open_attempt(entry: Entry, record: ActionRecord, deadline_s: float, secret: bytes) -> Opening:
+def open_attempt(entry: Entry, record: ActionRecord, deadline_s: float, mac: Mac) -> Opening:
     """What the body may see of its attempt, and the log that the watched clients write."""
     now = monotonic()
     deadline_at = now + deadline_s
 
     def step_key(name: str) -> str:
-        return derive_step_key(secret, entry.contract, record.key, name)
+        return derive_step_key(mac, entry.contract, record.key, name)
 
     attempt = Attempt(
         action_id=record.id, tool=record.tool, key=record.key, number=record.attempt,
@@ -96,7 +97,7 @@ def asked_of(record: ActionRecord, arguments: dict[str, Any]) -> Asked:
 
 def drained(value: Any) -> Any:
     """A write that streams has happened only once it is read to its end."""
-    return list(value) if isinstance(value, Iterator) else value
+    return list(cast("Iterator[Any]", value)) if isinstance(value, Iterator) else value
 
 
 def report(

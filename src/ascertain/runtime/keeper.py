@@ -7,7 +7,7 @@ import itertools
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from time import monotonic
 
@@ -29,7 +29,7 @@ class Keeper:
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def watching(self, deadline_s: float, give_up: Callable[[], None]) -> Iterator[None]:
+    def watching(self, deadline_s: float, give_up: Callable[[], None]) -> Generator[None]:
         """Call ``give_up`` from the keeper's thread if the block outlasts ``deadline_s``."""
         if deadline_s == float("inf"):
             yield

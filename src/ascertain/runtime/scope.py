@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Self
@@ -62,7 +62,7 @@ class Session:
         return self.scope.principal
 
     @contextmanager
-    def turn(self, turn: str) -> Iterator[Session]:
+    def turn(self, turn: str) -> Generator[Session]:
         """Calls inside belong to this turn of the conversation (a message id, say)."""
         inner = Session(
             self._desk, self.id, principal=self.principal, tenant=self.scope.tenant, turn=turn,

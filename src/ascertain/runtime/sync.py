@@ -94,7 +94,7 @@ class SyncDriver:
 
     def _invoke(self, record: ActionRecord, deadline_s: float) -> Report:
         entry = self._entry
-        opening = open_attempt(entry, record, deadline_s, self._hands.secret)
+        opening = open_attempt(entry, record, deadline_s, self._hands.mac)
         if self._interrupt is not None:
             # interrupted while the send was being recorded: nothing has left, and nothing will
             stopped = NotSent("interrupted", retryable=False)
