@@ -13,12 +13,20 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 @dataclass(slots=True)
 class Send:
-    """One inner send: a request begun on a watched client."""
+    """One inner send: a request begun on a watched client.
+
+    :param left: bytes of the request may have been written.
+    :param in_flight: the client has not come back from it; what has not left yet may still leave.
+    :param complete: the body of the response was read whole (True), ended early (False), or was
+        not read, or cannot be known to be whole (None).
+    :param refused_unprocessed: the protocol itself guarantees that it was not acted on.
+    """
 
     exit: str
     method: str
     target: str
     left: bool = False
+    in_flight: bool = False
     http_status: int | None = None
     complete: bool | None = None
     retry_after: str | None = None
@@ -44,7 +52,7 @@ class WireLog:
         return None if self.deadline_at is None else self.deadline_at - monotonic()
 
     def trace(self) -> WireTrace:
-        """The log as the rules read it."""
+        """The log as the rules read it. A send still in flight counts as one that left."""
         sends = self.sends
         if not sends:
             return WireTrace()
@@ -52,7 +60,9 @@ class WireLog:
         unsafe = [send for send in sends if send.method not in SAFE_METHODS]
         return WireTrace(
             sends=len(sends),
-            left=any(send.left and not send.refused_unprocessed for send in sends),
+            left=any(
+                (send.left or send.in_flight) and not send.refused_unprocessed for send in sends
+            ),
             answered=last.http_status is not None,
             http_status=last.http_status,
             complete=last.complete,
