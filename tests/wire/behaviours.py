@@ -21,6 +21,7 @@ def executed(connection, head):
     """Read the body and do what was asked."""
     connection.read_body(head)
     connection.ledger.effects.append(head.target)
+    connection.server.acted.set()
 
 
 # -------------------------------------------------------------------------------- at the connection
@@ -56,7 +57,7 @@ def never_read(connection):
     connection.server.stopping.wait()
 
 
-# ------------------------------------------------------------------------------------ at the request
+# ----------------------------------------------------------------------------------- at the request
 
 
 def head_rst(connection, _):
@@ -83,7 +84,7 @@ def effect_then(end):
     return behave
 
 
-# ----------------------------------------------------------------------------------- at the response
+# ---------------------------------------------------------------------------------- at the response
 
 
 def ok(connection, head):
@@ -210,7 +211,7 @@ def digest(connection, head):
     return True
 
 
-# -------------------------------------------------------------------------------------- on reusing it
+# ------------------------------------------------------------------------------------ on reusing it
 
 
 def then_idle_fin(connection, head):
@@ -272,7 +273,7 @@ BEHAVIOURS = {
 }
 
 
-# ---------------------------------------------------------------------------------------- as a proxy
+# --------------------------------------------------------------------------------------- as a proxy
 
 
 def proxy_answering(code):

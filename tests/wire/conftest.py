@@ -1,4 +1,4 @@
-import datetime
+import datetime as dt
 import ipaddress
 import ssl
 from importlib.util import find_spec
@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.wire.behaviours import by_path
 from tests.wire.callers import KINDS
 from tests.wire.server import Server
-
 
 # httpx speaks HTTP/2 only with this; without it there is nothing to test, and the header says so.
 HTTP2 = find_spec("h2") is not None
@@ -41,15 +40,15 @@ def certificate(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tls")
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     made = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
         .add_extension(
             x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
             critical=False,

@@ -178,6 +178,7 @@ class Server:
         self.tls = tls
         self.ledger = Ledger()
         self.stopping = threading.Event()
+        self.acted = threading.Event()
         self.open_door = threading.Event()
         if not late:
             self.open_door.set()

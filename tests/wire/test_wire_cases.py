@@ -132,7 +132,7 @@ def test_req_F10_a_tunnel_that_closes_once_it_is_open_is_proof_of_unsent(kind):
         tell(kind, proxy, "https://crm.invalid/ok", NOTHING, proxy=proxy.url("", "http"))
 
 
-# ------------------------------------------------------------------------------- it may have arrived
+# ------------------------------------------------------------------------------ it may have arrived
 
 
 @pytest.mark.parametrize("end", [behaviours.accept_fin, behaviours.accept_rst])
@@ -227,7 +227,7 @@ def test_req_F10_a_forward_proxy_answers_for_the_provider(kind):
         tell(kind, proxy, "http://crm.invalid/ok", expected, proxy=proxy.url("", "http"))
 
 
-# ------------------------------------------------------------------------------------- TLS that works
+# ----------------------------------------------------------------------------------- TLS that works
 
 
 def test_req_F10_tls_that_works_is_seen_like_a_plain_connection(kind, tls, certificate):
@@ -258,7 +258,7 @@ def test_req_U11_deadlines_hold_under_tls_too(kind, tls, certificate, name):
         tell(kind, server, server.url(f"/{name}"), PLAIN[name], verify=certificate[0])
 
 
-# -------------------------------------------------------------------------------------- what it says
+# ------------------------------------------------------------------------------------- what it says
 
 
 @pytest.mark.parametrize("code", [400, 409, 429, 500, 503])

@@ -68,8 +68,9 @@ class Http2Server:
             for event in talk.receive_data(data):
                 if isinstance(event, h2.events.RequestReceived):
                     self.heads.append(dict(event.headers)[b":path"].decode())
-                elif isinstance(event, h2.events.StreamEnded):
-                    if self.act(self, talk, event.stream_id, len(self.heads)) == "close":
+                if isinstance(event, h2.events.StreamEnded):
+                    ended = self.act(self, talk, event.stream_id, len(self.heads)) == "close"
+                    if ended:
                         sock.sendall(talk.data_to_send())
                         return
             sock.sendall(talk.data_to_send())

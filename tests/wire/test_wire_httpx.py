@@ -39,7 +39,7 @@ def async_client_of(lib, **how):
     return watch(lib.AsyncClient(trust_env=False, verify=TRUSTS_NONE, **how), name="crm")
 
 
-# --------------------------------------------------------------------------------------------- hooks
+# -------------------------------------------------------------------------------------------- hooks
 
 
 def test_req_U01_event_hooks_still_run_and_a_raising_one_leaves_a_true_trace(lib, server, log):
@@ -104,16 +104,18 @@ def test_req_U01_authentication_that_asks_twice_is_two_sends(lib, server, log):
     assert log.trace().sends == 2
 
 
-# ---------------------------------------------------------------------------------------- transports
+# --------------------------------------------------------------------------------------- transports
 
 
 def test_req_F10_what_enters_a_transport_we_do_not_know_counts_as_left(lib, log):
     def fail(request):
         raise lib.ConnectError("it says that it could not connect", request=request)
 
-    with client_of(lib, transport=lib.MockTransport(fail)) as client:
-        with pytest.raises(lib.ConnectError):
-            client.post("https://crm.example/tickets")
+    with (
+        client_of(lib, transport=lib.MockTransport(fail)) as client,
+        pytest.raises(lib.ConnectError),
+    ):
+        client.post("https://crm.example/tickets")
     assert log.trace().left
     assert log.trace().targets == ("POST crm.example/tickets",)
 
@@ -211,14 +213,14 @@ def test_req_F10_a_patched_transport_is_not_taken_for_the_real_one(lib, log, mon
 
 
 def test_req_F10_mounts_are_watched_also_when_they_come_later(lib, server, log):
-    with refusing() as port:
-        with client_of(lib, mounts={"http://gone.example": lib.HTTPTransport()}) as client:
-            client._mounts = {
-                lib._utils.URLPattern("http://127.0.0.1"): lib.HTTPTransport(),
-            }
-            assert client.post(server.url("/ok")).status_code == 200
-            with pytest.raises(lib.ConnectError):
-                client.post(f"http://127.0.0.1:{port}/ok")
+    mounts = {"http://gone.example": lib.HTTPTransport()}
+    with refusing() as port, client_of(lib, mounts=mounts) as client:
+        client._mounts = {
+            lib._utils.URLPattern("http://127.0.0.1"): lib.HTTPTransport(),
+        }
+        assert client.post(server.url("/ok")).status_code == 200
+        with pytest.raises(lib.ConnectError):
+            client.post(f"http://127.0.0.1:{port}/ok")
     assert [send.left for send in log.sends] == [True, False]
 
 
@@ -240,36 +242,46 @@ def test_req_F10_a_stream_that_is_not_read_is_not_known_to_be_complete(lib, serv
 
 
 def test_req_F10_a_stream_that_breaks_is_not_complete(lib, server, log):
-    with client_of(lib) as client, client.stream("POST", server.url("/half_chunked")) as response:
-        with pytest.raises(lib.RemoteProtocolError):
-            response.read()
+    with (
+        client_of(lib) as client,
+        client.stream("POST", server.url("/half_chunked")) as response,
+        pytest.raises(lib.RemoteProtocolError),
+    ):
+        response.read()
     assert log.trace().complete is False
 
 
 def test_req_U11_a_stream_ends_at_the_deadline(lib, server, log):
     log.deadline_at = time.monotonic() + 0.25
-    with client_of(lib) as client, client.stream("POST", server.url("/drip_body")) as response:
-        with pytest.raises(lib.ReadTimeout):
-            response.read()
+    with (
+        client_of(lib) as client,
+        client.stream("POST", server.url("/drip_body")) as response,
+        pytest.raises(lib.ReadTimeout),
+    ):
+        response.read()
     assert time.monotonic() - log.deadline_at < 1.0
     assert log.trace().complete is False
 
 
 async def test_req_U11_an_async_stream_ends_at_the_deadline(lib, server, log):
     log.deadline_at = time.monotonic() + 0.25
-    async with async_client_of(lib) as client:
-        async with client.stream("POST", server.url("/drip_body")) as response:
-            with pytest.raises(lib.ReadTimeout):
-                await response.aread()
+    async with (
+        async_client_of(lib) as client,
+        client.stream("POST", server.url("/drip_body")) as response,
+    ):
+        with pytest.raises(lib.ReadTimeout):
+            await response.aread()
     assert time.monotonic() - log.deadline_at < 1.0
     assert log.trace().complete is False
 
 
 async def test_req_F10_an_async_stream_may_be_left_early(lib, server, log):
-    async with async_client_of(lib) as client:
-        async with client.stream("POST", server.url("/drip_body")) as response:
-            async for _ in response.aiter_bytes():
-                break
+    async with (
+        async_client_of(lib) as client,
+        client.stream("POST", server.url("/drip_body")) as response,
+    ):
+        async for _ in response.aiter_bytes():
+            break
     trace = log.trace()
     assert (trace.http_status, trace.complete) == (200, None)
 
@@ -302,9 +314,7 @@ async def test_req_U11_an_upload_whose_source_stalls_ends_in_time(lib, server, l
 async def test_req_F10_a_cancelled_call_had_left(lib, server, log):
     async with async_client_of(lib) as client:
         task = asyncio.ensure_future(client.post(server.url("/effect_hang")))
-        async with asyncio.timeout(5.0):
-            while not server.ledger.effects:
-                await asyncio.sleep(0.01)
+        assert await asyncio.to_thread(server.acted.wait, 5.0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -356,22 +366,26 @@ def test_req_F10_threads_that_were_given_the_context_record_and_others_do_not(li
 
 def test_req_U11_waiting_for_a_connection_of_the_pool_ends_in_time(lib, server, log):
     limits = lib.Limits(max_connections=1)
-    with client_of(lib, limits=limits, timeout=None) as client:
-        with client.stream("POST", server.url("/drip_body")):
-            log.deadline_at = time.monotonic() + 0.2
-            with pytest.raises(lib.PoolTimeout):
-                client.post(server.url("/ok"))
+    with (
+        client_of(lib, limits=limits, timeout=None) as client,
+        client.stream("POST", server.url("/drip_body")),
+    ):
+        log.deadline_at = time.monotonic() + 0.2
+        with pytest.raises(lib.PoolTimeout):
+            client.post(server.url("/ok"))
     assert time.monotonic() - log.deadline_at < 1.0
     assert [send.left for send in log.sends] == [True, False]
 
 
 async def test_req_U11_waiting_for_an_async_pool_ends_in_time(lib, server, log):
     limits = lib.Limits(max_connections=1)
-    async with async_client_of(lib, limits=limits, timeout=None) as client:
-        async with client.stream("POST", server.url("/drip_body")):
-            log.deadline_at = time.monotonic() + 0.2
-            with pytest.raises(lib.TimeoutException):
-                await client.post(server.url("/ok"))
+    async with (
+        async_client_of(lib, limits=limits, timeout=None) as client,
+        client.stream("POST", server.url("/drip_body")),
+    ):
+        log.deadline_at = time.monotonic() + 0.2
+        with pytest.raises(lib.TimeoutException):
+            await client.post(server.url("/ok"))
     assert time.monotonic() - log.deadline_at < 1.0
     assert [send.left for send in log.sends] == [True, False]
 

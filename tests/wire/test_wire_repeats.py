@@ -67,7 +67,7 @@ def test_req_U11_connects_are_not_tried_again_beyond_the_deadline(kind):
     assert not seen.trace.left
 
 
-# ----------------------------------------------------------------------------- keep-alive connections
+# --------------------------------------------------------------------------- keep-alive connections
 
 
 def twice(kind, first):
@@ -120,7 +120,7 @@ def test_req_F10_each_call_on_a_kept_connection_has_its_own_trace(kind, server):
     assert (ledger.connections, len(ledger.heads)) == (1, 3)
 
 
-# -------------------------------------------------------------------------------------- authentication
+# ----------------------------------------------------------------------------------- authentication
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

@@ -35,7 +35,7 @@ def retrying(session, **policy):
     session.mount("http://", HTTPAdapter(max_retries=Retry(**policy)))
 
 
-# ------------------------------------------------------------------------------------------- retries
+# ------------------------------------------------------------------------------------------ retries
 
 
 def test_req_F18_answers_that_are_retried_are_counted(session, server, log):
@@ -105,7 +105,7 @@ def test_req_U01_a_retry_policy_of_ones_own_keeps_its_kind_and_its_memory(sessio
     assert type(session.adapters["http://"].max_retries) is Own
 
 
-# ------------------------------------------------------------------------------------------ adapters
+# ----------------------------------------------------------------------------------------- adapters
 
 
 def test_req_U01_mounted_adapters_stay_the_same_objects(server, log):
