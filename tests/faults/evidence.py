@@ -21,8 +21,9 @@ Sender = Literal["alive", "gone", "killed", "frozen"]
 class Promise:
     """What the tool's contract promises, in the oracle's own words. Times in seconds.
 
-    `sends` and `unanswered` are the action half of the budget; None: the script decides how long
-    trying again makes sense. `send_deadline_s`: a reply that comes later has reached nobody.
+    `sends` and `unanswered` are the action half of the budget; spent, they excuse an unknown end
+    only if the script was silent for all of them. None: the next scripted answer decides.
+    `send_deadline_s`: a reply that comes later has reached nobody.
     `leave`: best effort; a lost answer stays "awaiting confirmation" and needs no person.
     """
 

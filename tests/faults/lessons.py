@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Literal
 
 from tests.faults.evidence import Asked, Cell, Evidence, Promise
@@ -75,12 +76,12 @@ def heard(cell: Cell, evidence: Evidence) -> list[Taught]:
 
 
 def lookup_answers(cell: Cell, evidence: Evidence) -> bool:
-    """Whether asking once more would have been answered, within the bound for unanswered ones."""
+    """Whether asking would have been answered, within the bound for unanswered ones."""
     promise, asked = cell.promise, len(evidence.lookups)
     if not promise.lookup:
         return False
     if promise.unanswered is not None:
-        return sum(look.answered != "200" for look in evidence.lookups) < promise.unanswered
+        return sum(name in LOOKUP_TELLS_NOTHING for name in cell.lookups) < promise.unanswered
     return not set(cell.lookups[asked : asked + 1]) & LOOKUP_TELLS_NOTHING
 
 
@@ -102,10 +103,15 @@ def resend_is_safe(cell: Cell, evidence: Evidence) -> bool:
 
 
 def _may_send(cell: Cell, evidence: Evidence) -> bool:
-    sent = len(evidence.posts)
-    if cell.promise.sends is not None:
-        return sent < cell.promise.sends
-    return not set(cell.behaviours[sent : sent + 1]) & TELLS_NOTHING
+    """Whether a send was left for an answer: not where the script is silent for all of them."""
+    sent, sends = len(evidence.posts), cell.promise.sends
+    if sends is None:
+        return not set(cell.behaviours[sent : sent + 1]) & TELLS_NOTHING
+    lost = unheard(cell, evidence)
+    silent = takewhile(
+        lambda n: n < lost or cell.behaviours[n] in TELLS_NOTHING, range(len(cell.behaviours))
+    )
+    return len(list(silent)) < sends
 
 
 def told_to_wait(cell: Cell, evidence: Evidence) -> bool:

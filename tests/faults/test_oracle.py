@@ -42,6 +42,7 @@ class ProviderFile:
         self.path = path
         with closing(sqlite3.connect(path)) as db:
             db.executescript(
+                "PRAGMA synchronous = OFF;"
                 "CREATE TABLE arrivals (number INTEGER PRIMARY KEY, received_at, method,"
                 " collection, key, args, behaviour, answered, answered_at, code, retry_after_s);"
                 "CREATE TABLE effects (number INTEGER PRIMARY KEY, collection, ref, key,"
@@ -52,6 +53,7 @@ class ProviderFile:
 
     def _do(self, sql, *values):
         with closing(sqlite3.connect(self.path)) as db, db:
+            db.execute("PRAGMA synchronous = OFF")  # nobody is killed here
             return db.execute(sql, values).lastrowid
 
     def post(self, at, answered, behaviour="ok", code=None, *, key=KEY, args=ARGS, took=0.01,
@@ -308,6 +310,13 @@ def test_an_early_absence_proves_nothing(provider):
     assert_good(cell, provider, ABSENT)
 
 
+def test_a_look_up_after_the_resend_does_not_excuse_it(provider):
+    provider.post(1, "reset", "request_lost")
+    provider.created(7)
+    provider.look(8, "absent")
+    assert_told(Cell(promise=LOOKUP_ONLY), provider, CONFIRMED, "blind resend")
+
+
 def test_an_absence_without_settling_time_proves_nothing(provider):
     provider.post(1, "reset", "request_lost")
     provider.look(500, "absent")
@@ -346,7 +355,7 @@ def test_giving_up_while_the_look_up_would_have_answered_is_a_fault(provider):
     assert_good(dead, provider, IN_REVIEW)
     spent = Cell(promise=replace(LOOKUP_ONLY, unanswered=1), lookups=("error_500", "hang"))
     assert_good(spent, provider, IN_REVIEW)
-    unspent = Cell(promise=replace(LOOKUP_ONLY, unanswered=2), lookups=("error_500", "hang"))
+    unspent = Cell(promise=replace(LOOKUP_ONLY, unanswered=3), lookups=("error_500", "hang"))
     assert_told(unspent, provider, IN_REVIEW, "must be confirmed")
 
 
@@ -499,11 +508,15 @@ def test_a_slow_reply_has_reached_nobody(provider):
 def test_the_budget_for_sends_is_counted_at_the_provider(provider):
     for at in (1, 2, 3):
         provider.post(at, "reset", "request_lost")
-    cell = Cell(promise=replace(KEY_ONLY, sends=2))
-    assert_told(cell, provider, IN_REVIEW, "Budget: 3 creates")
-    assert_good(Cell(promise=replace(KEY_ONLY, sends=3)), provider, IN_REVIEW)
-    unspent = Cell(promise=replace(KEY_ONLY, sends=4))
+    lost = ("request_lost",) * 3
+    spent = Cell(promise=replace(KEY_ONLY, sends=3), behaviours=lost)
+    assert_good(spent, provider, IN_REVIEW)
+    overspent = Cell(promise=replace(KEY_ONLY, sends=2), behaviours=lost)
+    assert_told(overspent, provider, IN_REVIEW, "Budget: 3 creates")
+    unspent = Cell(promise=replace(KEY_ONLY, sends=4), behaviours=lost)
     assert_told(unspent, provider, IN_REVIEW, "should have been sent again")
+    unscripted = Cell(promise=replace(KEY_ONLY, sends=3), behaviours=lost[:2])
+    assert_told(unscripted, provider, IN_REVIEW, "should have been sent again")
 
 
 # ----------------------------------------------------------------------- what was said on the way
@@ -567,6 +580,63 @@ def test_what_never_reached_the_provider_may_be_withdrawn(provider):
     assert_good(Cell(promise=NEITHER), provider, said("prepared", planned=True))
     assert_told(Cell(promise=NEITHER), provider, said("prepared"), "stranded")
     assert_told(Cell(promise=NEITHER), provider, CONFIRMED, "nothing had happened")
+
+
+def test_evidence_is_found_by_arguments_and_by_key(provider):
+    provider.post(1, "201", args={"order_id": "A999"}, key="other")
+    provider.look(2, "absent", key="other")
+    provider._do(
+        "INSERT INTO arrivals (method, collection, key, answered)"
+        " VALUES ('POST', 'tickets', ?, 'body_cut')",
+        "cut",
+    )
+    assert provider.evidence().posts == ()
+    provider.post(3, "422", key=KEY, args={"order_id": "A998"})
+    provider.post(4, "201", key="key-8")
+    provider.look(5, "found", key="key-8")
+    evidence = provider.evidence()
+    assert [post.key for post in evidence.posts] == [KEY, "key-8"]
+    assert [look.key for look in evidence.lookups] == ["key-8"]
+
+
+def test_a_create_that_met_a_fence_is_proven_dead(provider):
+    provider.post(1, "reset", "late_execution")
+    provider.look(1.5, "absent")
+    provider.post(2, "409", code="fenced")
+    assert_good(Cell(promise=FENCING), provider, ABSENT)
+    assert_told(Cell(promise=FENCING), provider, IN_REVIEW, "the provider refused")
+
+
+def test_a_doubt_that_was_real_for_a_while_may_have_been_before_a_person(provider):
+    provider.look(2, "absent")
+    provider.created(20)  # the frozen sender wakes up
+    provider.look(30, "found")
+    cell = Cell(promise=LOOKUP_ONLY, sender="frozen", unheard=1)
+    assert_good(cell, provider, CONFIRMED)
+    assert_good(cell, provider, replace(CONFIRMED, review_opened=True))
+    assert_told(cell, provider, IN_REVIEW, "must be confirmed")
+
+
+def test_a_refusal_that_does_not_cover_its_key_is_the_providers_fault(provider):
+    first = provider.post(1, "reset", "late_execution")
+    provider.post(2, "403", "forbidden_403", "FORBIDDEN")
+    provider.effect(first, 5, received=1)
+    promise = replace(KEY_AND_LOOKUP, refusal_covers_key=True)
+    end = refused("auth", noticed=True)
+    assert_good(Cell(promise=promise), provider, end)
+    assert_told(Cell(promise=promise), provider, refused("auth"), "NoLie", "T900")
+    assert_told(Cell(promise=KEY_AND_LOOKUP), provider, end, "NoLie", "T900")
+
+
+def test_what_was_compensated_later_was_confirmed_before(provider):
+    provider.created(1)
+    told_before = (told(2, "confirmed", "T900"),)
+    end = replace(
+        CONFIRMED, told=(*told_before, told(3, "compensated", "T900"), told(4, "unknown"))
+    )
+    found = faults(Cell(promise=KEY_ONLY), provider.evidence(), end)
+    assert not [sentence for sentence in found if "in turn 2" in sentence]
+    assert [sentence for sentence in found if "in turn 3" in sentence]
 
 
 def test_a_promise_can_be_given_as_plain_data():

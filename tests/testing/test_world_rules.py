@@ -27,6 +27,7 @@ PROVIDERS = {
 def world():
     with World(PROVIDERS) as running:
         yield running
+    assert running.db_path.with_suffix(".log").read_text() == "", "the World complained"
 
 
 @pytest.fixture

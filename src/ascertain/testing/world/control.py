@@ -218,7 +218,8 @@ class World:
         """From now on everything is `ok` again."""
         with writing(self.db_path) as db:
             db.execute(
-                "UPDATE scripts SET used = size WHERE ?1 IS NULL OR collection = ?1", (collection,)
+                "UPDATE scripts SET used = size WHERE :one IS NULL OR collection = :one",
+                {"one": collection},
             )
 
     def place(

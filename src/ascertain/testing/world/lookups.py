@@ -104,9 +104,10 @@ def _records(
 ) -> list[tuple[str, str, float]]:
     return db.execute(
         "SELECT ref, args, executed_at FROM effects"
-        " WHERE collection = ?1 AND key = ?2 AND executed_at <= ?3"
-        " UNION ALL SELECT ref, args, placed_at FROM placed WHERE collection = ?1 AND key = ?2",
-        (collection, key, visible_until),
+        " WHERE collection = :collection AND key = :key AND executed_at <= :until"
+        " UNION ALL SELECT ref, args, placed_at FROM placed"
+        " WHERE collection = :collection AND key = :key",
+        {"collection": collection, "key": key, "until": visible_until},
     ).fetchall()
 
 
@@ -130,9 +131,9 @@ def search(
         return plain(db, came, NO_ROUTE)
     rows: list[tuple[str, str | None, str, float]] = db.execute(
         "SELECT ref, key, args, executed_at FROM effects"
-        " WHERE collection = ?1 AND executed_at <= ?2"
-        " UNION ALL SELECT ref, key, args, placed_at FROM placed WHERE collection = ?1",
-        (came.collection, time.time() - provider.lookup_lag_s),
+        " WHERE collection = :collection AND executed_at <= :until"
+        " UNION ALL SELECT ref, key, args, placed_at FROM placed WHERE collection = :collection",
+        {"collection": came.collection, "until": time.time() - provider.lookup_lag_s},
     ).fetchall()
     found = [
         record_of(provider, ref, key, cast("Record", json.loads(args)), at)
@@ -151,10 +152,10 @@ def _reads(record: Record, name: str, text: str) -> bool:
 def by_ref(db: sqlite3.Connection, provider: Provider, came: Came, ref: str) -> Reply:
     """Answer `GET /{collection}/{ref}`: one record, or one job by its handle."""
     row: tuple[str | None, str, float] | None = db.execute(
-        "SELECT key, args, executed_at FROM effects WHERE collection = ?1 AND ref = ?2"
+        "SELECT key, args, executed_at FROM effects WHERE collection = :collection AND ref = :ref"
         " UNION ALL"
-        " SELECT key, args, placed_at FROM placed WHERE collection = ?1 AND ref = ?2",
-        (came.collection, ref),
+        " SELECT key, args, placed_at FROM placed WHERE collection = :collection AND ref = :ref",
+        {"collection": came.collection, "ref": ref},
     ).fetchone()
     if row is not None:
         key, args, at = row

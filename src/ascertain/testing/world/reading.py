@@ -16,9 +16,10 @@ def read_effects(path: Path, collection: str | None, key: str | None, args: Reco
     with reading(path) as db:
         rows: list[sqlite3.Row] = db.execute(
             "SELECT collection, ref, key, args, received_at, executed_at, delivery, arrival"
-            " FROM effects WHERE (?1 IS NULL OR collection = ?1) AND (?2 IS NULL OR key = ?2)"
+            " FROM effects WHERE (:collection IS NULL OR collection = :collection)"
+            " AND (:key IS NULL OR key = :key)"
             " ORDER BY number",
-            (collection, key),
+            {"collection": collection, "key": key},
         ).fetchall()
     effects = [Effect(**_columns(row)) for row in rows]
     return [effect for effect in effects if fits(effect.args, args)]
@@ -32,9 +33,10 @@ def read_arrivals(
         rows: list[sqlite3.Row] = db.execute(
             "SELECT number, connection, received_at, method, target, collection, key, args,"
             " behaviour, answered, answered_at, code, retry_after_s FROM arrivals"
-            " WHERE (?1 IS NULL OR collection = ?1) AND (?2 IS NULL OR key = ?2)"
-            " AND (?3 IS NULL OR method = ?3) ORDER BY number",
-            (collection, key, method),
+            " WHERE (:collection IS NULL OR collection = :collection)"
+            " AND (:key IS NULL OR key = :key)"
+            " AND (:method IS NULL OR method = :method) ORDER BY number",
+            {"collection": collection, "key": key, "method": method},
         ).fetchall()
     arrivals = [Arrival(**_columns(row)) for row in rows]
     return [came for came in arrivals if not args or (came.args and fits(came.args, args))]
@@ -44,8 +46,9 @@ def read_fenced(path: Path, key: str, collection: str | None) -> bool:
     """Tell whether this key can no longer take effect."""
     with reading(path) as db:
         row = db.execute(
-            "SELECT 1 FROM fences WHERE key = ?1 AND (?2 IS NULL OR collection = ?2)",
-            (key, collection),
+            "SELECT 1 FROM fences WHERE key = :key"
+            " AND (:collection IS NULL OR collection = :collection)",
+            {"key": key, "collection": collection},
         ).fetchone()
     return row is not None
 
