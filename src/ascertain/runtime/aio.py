@@ -89,11 +89,12 @@ class AsyncDriver:
 
     async def drive(self, flow: Flow[T]) -> T:
         """Run the flow to its end; a cancellation is raised again once it is recorded."""
+        perform = self.perform if self._hands.on_effect is None else self._observed
         try:
             effect = next(flow)
             while True:
                 try:
-                    reply = await self.perform(effect)
+                    reply = await perform(effect)
                 except Exception as error:
                     effect = flow.throw(error)
                 else:
@@ -103,6 +104,14 @@ class AsyncDriver:
                 raise self._interrupt from None
             result: T = stop.value
             return result
+
+    async def _observed(self, effect: Effect) -> Any:
+        on_effect = self._hands.on_effect
+        assert on_effect is not None
+        on_effect("before", effect)
+        reply = await self.perform(effect)
+        on_effect("after", effect)
+        return reply
 
     async def perform(self, effect: Effect) -> Any:
         """Perform one effect; the reply is what the flow is resumed with."""

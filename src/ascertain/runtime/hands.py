@@ -52,6 +52,7 @@ class Hands:
         self.lease_s = lease_s
         self.committer = Committer(ledger, queue_bound=queue_bound)
         self.poke: Callable[[float], None] = _nobody
+        self.on_effect: Callable[[str, object], None] | None = None  # for crash tests
         self._settings: dict[str, tuple[str, Contract, Setting]] = {}
         self._mac: Mac | None = None
 

@@ -49,11 +49,12 @@ class SyncDriver:
 
     def drive(self, flow: Flow[T]) -> T:
         """Run the flow to its end; an interruption is raised again once it is recorded."""
+        perform = self.perform if self._hands.on_effect is None else self._observed
         try:
             effect = next(flow)
             while True:
                 try:
-                    reply = self.perform(effect)
+                    reply = perform(effect)
                 except Exception as error:
                     effect = flow.throw(error)
                 else:
@@ -63,6 +64,14 @@ class SyncDriver:
                 raise self._interrupt from None
             result: T = stop.value
             return result
+
+    def _observed(self, effect: Effect) -> Any:
+        on_effect = self._hands.on_effect
+        assert on_effect is not None
+        on_effect("before", effect)
+        reply = self.perform(effect)
+        on_effect("after", effect)
+        return reply
 
     def perform(self, effect: Effect) -> Any:
         """Perform one effect; the reply is what the flow is resumed with."""
