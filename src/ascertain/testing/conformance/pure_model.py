@@ -1,0 +1,109 @@
+"""A ledger in a dictionary: the rules of one, without any of the difficulties."""
+
+from __future__ import annotations
+
+from ascertain.errors import IllegalTransition
+from ascertain.model.action import ActionRecord, Draft
+from ascertain.model.tables import NOTES, RULES, Event, State
+from ascertain.rules.identity import match
+from ascertain.store.ledger import (
+    Advance,
+    Advanced,
+    Lost,
+    MustReplace,
+    Operation,
+    Reply,
+    Reserve,
+    Reserved,
+    Take,
+    Taken,
+)
+
+_LEGAL = {(rule.start, rule.event, rule.end) for rule in RULES + NOTES}
+
+
+class PureLedger:
+    """What a ledger answers, but for the hashes: ``head`` stays empty."""
+
+    def __init__(self) -> None:
+        self.actions: dict[str, ActionRecord] = {}
+        self.events: dict[str, list[tuple[Event, State, float]]] = {}
+
+    def submit(self, operation: Operation) -> Reply:
+        """One operation, at once."""
+        match operation:
+            case Reserve():
+                return self._reserve(operation)
+            case Advance():
+                return self._advance(operation)
+            case Take():
+                return self._take(operation)
+
+    def _reserve(self, operation: Reserve) -> Reply:
+        wanted = operation.record
+        if not _leads(None, wanted, operation.drafts):
+            return IllegalTransition()
+        for record in self.actions.values():
+            same_call = (record.tenant, record.session) == (wanted.tenant, wanted.session)
+            if wanted.call_id is not None and record.call_id == wanted.call_id and same_call:
+                return Reserved(record=record, via="call_id")
+        candidates = sorted(
+            (record for record in self.actions.values() if record.intent == wanted.intent),
+            key=lambda record: record.id,
+            reverse=True,
+        )
+        found, via = match(wanted, candidates)
+        if found is not None:
+            if via == "replace":
+                return MustReplace(previous=found)
+            return Reserved(record=found, via=via)
+        return Reserved(record=self._write(wanted, operation.drafts, 0), via="new")
+
+    def _advance(self, operation: Advance) -> Reply:
+        before, after = operation.before, operation.after
+        if not _leads(before, after, operation.drafts):
+            return IllegalTransition()
+        current = self.actions[before.id]
+        if (current.n, current.fence) != (before.n, before.fence):
+            return Lost(record=current)
+        return Advanced(record=self._write(after, operation.drafts, before.n))
+
+    def _take(self, operation: Take) -> Reply:
+        due = sorted(
+            (
+                record
+                for record in self.actions.values()
+                if record.due_at is not None
+                and record.due_at <= operation.now
+                and (record.lease_until is None or record.lease_until <= operation.now)
+            ),
+            key=lambda record: (record.due_at, record.id),
+        )[: operation.limit]
+        until = operation.lease_until
+        for record in due:
+            self.actions[record.id] = record._replace(
+                lease_owner=operation.owner, lease_until=until, due_at=until,
+                fence=record.fence + 1,
+            )  # fmt: skip
+        records = tuple(self.actions[record.id] for record in due)
+        return Taken(records=records, previous=tuple(due))
+
+    def _write(self, record: ActionRecord, drafts: tuple[Draft, ...], n: int) -> ActionRecord:
+        self.actions[record.id] = record._replace(n=n + len(drafts), head=b"")
+        self.events.setdefault(record.id, []).extend(
+            (draft.event, draft.end, record.updated_at) for draft in drafts
+        )
+        return self.actions[record.id]
+
+
+def _leads(before: ActionRecord | None, after: ActionRecord, drafts: tuple[Draft, ...]) -> bool:
+    state = before.state if before else None
+    final = bool(before.final) if before else False
+    for draft in drafts:
+        move = draft[:3]
+        if move not in _LEGAL or move[0] != state:
+            return False
+        if final and move[1] is Event.SEND:
+            return False
+        state = move[2]
+    return state == after.state

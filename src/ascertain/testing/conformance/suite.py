@@ -1,0 +1,42 @@
+"""All parts of the conformance suite in one class."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from ascertain.store.ledger import Ledger
+from ascertain.testing.conformance.chain import BurialRules, ChainRules, SecretRules
+from ascertain.testing.conformance.crowd import CrowdRules
+from ascertain.testing.conformance.differential import DifferentialRules
+from ascertain.testing.conformance.leases import LeaseRules
+from ascertain.testing.conformance.moves import ByHandRules, MoveRules
+from ascertain.testing.conformance.place import Place
+from ascertain.testing.conformance.reserving import ReserveRules
+
+
+class StoreConformance(
+    ReserveRules,
+    MoveRules,
+    ByHandRules,
+    LeaseRules,
+    ChainRules,
+    BurialRules,
+    SecretRules,
+    CrowdRules,
+    DifferentialRules,
+):
+    """Derive from this, name it ``Test...`` and override the fixture ``place``."""
+
+    @pytest.fixture
+    def place(self) -> Place:
+        """Where the store under test keeps its data; a new one for each test."""
+        raise NotImplementedError("override the fixture `place`")
+
+    @pytest.fixture
+    def ledger(self, place: Place) -> Generator[Ledger]:
+        """A handle on it."""
+        ledger = place.open()
+        yield ledger
+        ledger.close()
