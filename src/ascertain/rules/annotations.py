@@ -23,6 +23,7 @@ from ascertain.rules.composites import (
     UnionShape,
 )
 from ascertain.rules.foreign import NotUnderstood, foreign_shape
+from ascertain.rules.misfit import kind_of
 from ascertain.rules.shapes import (
     DATE,
     DATETIME,
@@ -144,7 +145,7 @@ class Reader:
             return self.shape(annotation.__value__)
         if origin is Annotated:
             base, *notes = get_args(annotation)
-            if any(type(note).__module__.partition(".")[0] in _CONSTRAINTS for note in notes):
+            if any(map(_is_constraint, notes)):
                 raise _Foreign
             return self._own(base)
         if origin is Literal:
@@ -199,10 +200,11 @@ class Reader:
 
     def _class(self, kind: type[Any]) -> Shape:
         if issubclass(kind, Enum):
-            members = list(kind)
-            if not members or issubclass(kind, Flag):
+            if issubclass(kind, Flag):
                 raise _Foreign
-            return ChoiceShape(members)
+            if not list(kind):
+                raise NotUnderstood("it has no members")
+            return ChoiceShape(list(kind))
         if typing.is_typeddict(kind) or hasattr(kind, "__required_keys__"):
             return self._members(kind, MembersShape(kind))
         if is_dataclass(kind) and not hasattr(kind, "__pydantic_fields__"):
@@ -214,14 +216,14 @@ class Reader:
             known = self._made[kind]
             known.recursive = known.recursive or kind in self._open
             return known
-        hints = {name: _bare(hint) for name, hint in self._names.of_class(kind).items()}
+        hints = self._names.of_class(kind)
         if isinstance(shape, DataclassShape):
             names, required = _fields(kind)
         else:
-            names, required = list(hints), kind.__required_keys__
+            names, required = list(hints), _required(kind, hints)
         self._made[kind] = shape
         self._open.add(kind)
-        shape.members = {name: self.shape(hints[name]) for name in names}
+        shape.members = {name: self.shape(_bare(hints[name])) for name in names}
         shape.required = frozenset(required)
         self._open.remove(kind)
         return shape
@@ -238,11 +240,37 @@ def _fields(kind: type[Any]) -> tuple[list[str], list[str]]:
     return [item.name for item in taken], needed
 
 
+def _required(kind: type[Any], hints: Mapping[str, Any]) -> list[str]:
+    """The members that a TypedDict needs.
+
+    Where annotations are strings, the class itself does not see what NotRequired says.
+    """
+    said = {name: _qualifiers(hint) for name, hint in hints.items()}
+    needed: frozenset[str] = kind.__required_keys__
+    return [
+        name
+        for name, words in said.items()
+        if "Required" in words or (name in needed and "NotRequired" not in words)
+    ]
+
+
+def _qualifiers(hint: Any) -> list[str]:
+    name = getattr(get_origin(hint), "_name", None)
+    return [name, *_qualifiers(get_args(hint)[0])] if name in _QUALIFIERS else []
+
+
 def _bare(hint: Any) -> Any:
     """A TypedDict's member without Required, NotRequired, ReadOnly."""
-    while getattr(get_origin(hint), "_name", None) in _QUALIFIERS:
+    for _ in _qualifiers(hint):
         hint = get_args(hint)[0]
     return hint
+
+
+def _is_constraint(note: Any) -> bool:
+    """Whether a note in Annotated is one that pydantic keeps; all others are only notes."""
+    return kind_of(note).__module__.partition(".")[0] in _CONSTRAINTS or hasattr(
+        note, "__get_pydantic_core_schema__"
+    )
 
 
 def _literal(choices: Sequence[Any]) -> Shape:

@@ -28,7 +28,6 @@ from typing import Any, Final
 from ascertain.rules.misfit import (
     Misfit,
     describe,
-    inexact,
     is_array,
     is_object,
     kind_of,
@@ -56,13 +55,10 @@ def encoder(make: Any, *, ordered: bool) -> Callable[[Any], str]:
             separators=(",", ":"),
         ).encode
     basestring = json.encoder.encode_basestring
-    write = make(None, _never, basestring, None, ":", ",", not ordered, False, False)
+    refuse = json.JSONEncoder().default
+    write = make(None, refuse, basestring, None, ":", ",", not ordered, False, False)
     join = "".join
     return lambda value: join(write(value, 0))
-
-
-def _never(value: Any) -> Any:
-    raise inexact(describe(value))
 
 
 _c_encoder: Any = getattr(json.encoder, "c_make_encoder", None)

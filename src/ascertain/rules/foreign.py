@@ -93,7 +93,7 @@ class ForeignShape(Shape):
         return self._read(text)
 
     def _read(self, text: str) -> Any:
-        return self._judged(lambda: self._adapter.validate_json(text, strict=True))
+        return self._judged(lambda: self._adapter.validate_json(text.encode(), strict=True))
 
     def _judged(self, validate: Callable[[], Any]) -> Any:
         from pydantic import ValidationError

@@ -99,8 +99,8 @@ def unlike(expected: str, value: Any) -> Misfit:
 def describe(value: Any) -> str:
     """Say in a few words what kind of thing a value is."""
     kind = kind_of(value)
-    known = _KINDS.get(kind)
-    return known or f"a {kind.__name__[:_NAME_LENGTH]}"
+    name = kind.__name__[:_NAME_LENGTH]
+    return _KINDS.get(kind) or f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 def path_of(steps: Sequence[Step]) -> str:

@@ -149,7 +149,7 @@ class FloatShape(Shape):
             raise unlike(self.words, value)
         if isinstance(value, float):
             plain_number(value)
-            return float.__float__(value)
+            return float.__float__(value) + 0.0  # -0.0 would be read back as 0.0
         check_size_of_int(value)
         try:
             native = float(value)
