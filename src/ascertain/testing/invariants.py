@@ -1,0 +1,285 @@
+"""What must hold, whatever goes wrong: named, pure, and the same for every proof.
+
+Each function looks at what the ledger holds, what happened in the world and what somebody was told,
+and returns the violations that it finds; an empty list means that it holds. The search, the fault
+table, the crash tests and the simulation call the same functions.
+
+Times are seconds of the ledger's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract, Repeat
+from ascertain.model.outcome import Evidence
+from ascertain.model.tables import Event, State, step, terminal
+from ascertain.rules.budget import last_send_at
+
+NO_DUPLICATE_EFFECT = "NoDuplicateEffect"
+NO_LIE = "NoLie"
+NO_LOST_ACTION = "NoLostAction"
+BOUNDED_RESOLUTION = "BoundedResolution"
+SINGLE_WINNER = "SingleWinner"
+PROJECTION = "Projection"
+KEY_STABILITY = "KeyStability"
+BUDGET = "Budget"
+NOTICED = "DoubleNoticed"
+HEALS = "HealsWithoutAPerson"
+
+UNDONE = (State.PREPARED, State.REJECTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """What does not hold, of which action, and how, in one sentence."""
+
+    invariant: str
+    action: str
+    story: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.story} (action {self.action})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldEffect:
+    """Something that really happened at the provider.
+
+    :param sending: names the sending that caused it; two effects of one sending are the network's
+        or the provider's doing, effects of two sendings are ours.
+    """
+
+    key: str
+    ref: str
+    sending: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What a caller, a model or a person was told of an action."""
+
+    action: str
+    state: State
+    final: bool = False
+    provider_ref: str | None = None
+    disputed: bool = False
+
+
+class Moved(Protocol):
+    """An event, written (``EventRecord``) or about to be (``Draft``)."""
+
+    @property
+    def start(self) -> str | None: ...
+    @property
+    def event(self) -> str: ...
+    @property
+    def end(self) -> str: ...
+
+
+def no_duplicate_effect(
+    record: ActionRecord, effects: Collection[WorldEffect], *, harmless: bool = False
+) -> list[Violation]:
+    """One intent, one effect: never two by our doing.
+
+    :param harmless: the contract says that a double is acceptable; then the fact must say so.
+    """
+    sendings = {effect.sending for effect in effects}
+    if len(sendings) <= 1 or (harmless and record.maybe_twice):
+        return []
+    refs = ", ".join(sorted(effect.ref for effect in effects))
+    return [_found(NO_DUPLICATE_EFFECT, record, f"{len(sendings)} sendings took effect: {refs}")]
+
+
+def no_lie(
+    record: ActionRecord, effects: Collection[WorldEffect], statements: Iterable[Statement] = ()
+) -> list[Violation]:
+    """What the ledger says, and what anybody was told, is what the world did.
+
+    Confirmed: an effect with that reference. Not sent or rejected: no effect, and for a final
+    rejection not ever, so that an old statement is judged by the effects of today. A disputed
+    action says that it is disputed, and is not a lie.
+    """
+    said = [
+        Statement(
+            action=record.id,
+            state=record.state,
+            final=bool(record.final),
+            provider_ref=record.provider_ref,
+            disputed=bool(record.disputed),
+        ),
+        *(one for one in statements if one.final or one.state is State.CONFIRMED),
+    ]
+    refs = {effect.ref for effect in effects}
+    found: list[Violation] = []
+    for one in said:
+        if one.disputed:
+            continue
+        if one.state is State.CONFIRMED and (not refs or one.provider_ref not in {None, *refs}):
+            story = f"said confirmed {one.provider_ref}; the world has {_listed(refs)}"
+            found.append(_found(NO_LIE, record, story))
+        if one.state in UNDONE and refs:
+            story = f"said {one.state}{' for good' if one.final else ''}; the world has"
+            found.append(_found(NO_LIE, record, f"{story} {_listed(refs)}"))
+    return found
+
+
+def no_lost_action(
+    records: Sequence[ActionRecord],
+    *,
+    acknowledged: Iterable[str] = (),
+    effects: Iterable[WorldEffect] = (),
+) -> list[Violation]:
+    """Nothing is forgotten.
+
+    What was acknowledged is in the ledger; an effect in the world has an action with its key; and
+    somebody comes back to every open action: a due time, a case, or it was left by contract.
+
+    :param acknowledged: ids of actions whose first commit had returned.
+    """
+    known = {record.id for record in records}
+    keys = {record.key for record in records}
+    found = [
+        Violation(invariant=NO_LOST_ACTION, action=id_, story="acknowledged, not in the ledger")
+        for id_ in acknowledged
+        if id_ not in known
+    ]
+    for effect in effects:
+        if effect.key not in keys:
+            story = f"effect {effect.ref} has no action with its key"
+            found.append(Violation(invariant=NO_LOST_ACTION, action="?", story=story))
+    return found
+
+
+def somebody_comes_back(record: ActionRecord, *, left: bool) -> list[Violation]:
+    """An open action has a due time or a case.
+
+    :param left: by contract it may stay unconfirmed, and nobody needs to decide.
+    """
+    if record.terminal or record.due_at is not None or record.review is not None or left:
+        return []
+    return [_found(NO_LOST_ACTION, record, f"{record.state}, and nobody ever comes back to it")]
+
+
+def bounded_resolution(record: ActionRecord, *, left: bool) -> list[Violation]:
+    """Once nothing goes wrong any more, an action ends: settled, with a person, or left.
+
+    To be asked when everything has come to rest.
+    """
+    if record.terminal or record.review is not None or left:
+        return []
+    return [_found(BOUNDED_RESOLUTION, record, f"at rest, and still {record.state}")]
+
+
+def double_noticed(record: ActionRecord, effects: Collection[WorldEffect]) -> list[Violation]:
+    """Where the provider can be asked, a double that was not our doing is seen and reported.
+
+    To be asked when everything has come to rest.
+    """
+    if len(effects) <= 1 or record.disputed or record.review is not None:
+        return []
+    refs = _listed({effect.ref for effect in effects})
+    return [_found(NOTICED, record, f"the world has {refs}, and nobody is told")]
+
+
+def heals(record: ActionRecord, contract: Contract, reason: str, now: float) -> list[Violation]:
+    """A case for a person is opened only where nothing else can settle the action.
+
+    To be asked when a worker opens a case; the contract has a key or a look-up that fences.
+    """
+    budget = contract.budget
+    until = last_send_at(record, contract)
+    spent = (
+        max(record.attempt, record.sends) >= budget.sends
+        or record.unanswered >= budget.unanswered
+        or (until is not None and now >= until)
+    )
+    fences = contract.lookup is not None and contract.lookup.fences
+    keyed = contract.repeat in (Repeat.BY_KEY, Repeat.BY_NATURE)
+    allowed = (
+        record.disputed
+        or spent
+        # a refusal that covers only its own sending, and an earlier one that may still arrive
+        or (keyed and not fences and record.refused and (record.suspect or not contract.lookup))
+        # accepted and still worked on, by a provider that cannot be asked
+        or (record.evidence is Evidence.WORKING and not contract.lookup)
+    )
+    if allowed or not (fences or keyed):
+        return []
+    return [_found(HEALS, record, f"a case for a person ({reason}) that need not be")]
+
+
+def single_winner(before: ActionRecord, after: ActionRecord) -> list[Violation]:
+    """What is settled is never rewritten; asked of every write."""
+    if not before.terminal:
+        return []
+    kept = (before.state, before.final, before.provider_ref)
+    now = (after.state, after.final, after.provider_ref)
+    undone = before.state is State.CONFIRMED and after.state is State.COMPENSATED
+    if kept == now or (undone and before.provider_ref == after.provider_ref):
+        return []
+    return [_found(SINGLE_WINNER, before, f"settled as {kept}, rewritten to {now}")]
+
+
+def projection(
+    start: State | None, after: ActionRecord, events: Sequence[Moved], *, final: bool = False
+) -> list[Violation]:
+    """The action is what its events say, and each of them is a row of the table.
+
+    :param start: the state before the events. :param final: whether it was a final rejection.
+    """
+    state, settled = start, final
+    for event in events:
+        legal = step(state, Event(event.event), final=settled) if event.start == state else None
+        if legal is None or legal != event.end:
+            story = f"{event.start} --{event.event}--> {event.end} after {state} has no row"
+            return [_found(PROJECTION, after, story)]
+        state = legal
+        settled = terminal(state, final=False)
+    if state is not after.state:
+        return [_found(PROJECTION, after, f"the events end in {state}, the action says otherwise")]
+    return []
+
+
+def key_stability(
+    before: ActionRecord | None, after: ActionRecord, sent: Iterable[str] = ()
+) -> list[Violation]:
+    """One intent, one key, and nothing else is ever sent.
+
+    :param sent: keys seen on the wire for this action.
+    """
+    first = after.key if before is None else before.key
+    others = sorted({key for key in (after.key, *sent) if key != first})
+    if not others:
+        return []
+    return [_found(KEY_STABILITY, after, f"key {first}, and also {', '.join(others)}")]
+
+
+def within_budget(
+    before: ActionRecord, after: ActionRecord, contract: Contract, now: float
+) -> list[Violation]:
+    """No send beyond the declared number, the horizon, or the key's lifetime; asked of a send."""
+    found: list[Violation] = []
+    if after.attempt > contract.budget.sends:
+        story = f"attempt {after.attempt} of at most {contract.budget.sends}"
+        found.append(_found(BUDGET, after, story))
+    first = before.first_sent_at
+    if first is not None:
+        until = contract.budget.horizon_s
+        if contract.key_lifetime_s is not None:
+            until = min(until, contract.key_lifetime_s - contract.key_margin_s)
+        if now >= first + until:
+            story = f"sent {now - first:g} s after the first send, allowed are {until:g} s"
+            found.append(_found(BUDGET, after, story))
+    return found
+
+
+def _found(invariant: str, record: ActionRecord, story: str) -> Violation:
+    return Violation(invariant=invariant, action=record.id, story=story)
+
+
+def _listed(refs: Collection[str]) -> str:
+    return ", ".join(sorted(refs)) if refs else "nothing"

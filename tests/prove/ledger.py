@@ -1,0 +1,21 @@
+"""The ledger as the search knows it: what `Advance` accepts and what `Take` does."""
+
+
+class Ledger:
+    """Compare-and-set on the number of events and the fence; leases that hold are respected."""
+
+    ignores_leases = False
+
+    def takes(self, n_same, fence_same, held, current):
+        """Whether a write is taken that stands on `held` while the ledger holds `current`."""
+        return n_same and fence_same
+
+    def hopeless(self, n_same, fence_same):
+        """Whether no write on this basis can be taken any more, whatever happens."""
+        return not (n_same and fence_same)
+
+    def take(self, record, owner, now, until):
+        """A lease for a due action."""
+        return record._replace(
+            fence=record.fence + 1, lease_owner=owner, lease_until=until, due_at=until
+        )

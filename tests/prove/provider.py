@@ -1,0 +1,133 @@
+"""The provider as the search knows it: what it promises, and every way in which it may keep that.
+
+A provider's memory is a tuple `(effects, keys, jobs, fence)`:
+
+* `effects`: `(key, attempt, left)` in order; the n-th has the reference `Tn`. While `left` is above
+  0 a look-up may still overlook it: the time since the *sending* is shorter than the settling time.
+* `keys`: `(key, word, effect, left)`, what is remembered of a key, and for how long (-1: for ever).
+* `jobs`: `(key, attempt)`, accepted and still worked on by a provider that knows no keys.
+* `fence`: attempts up to this number can no longer take effect; `FENCED`: nothing can.
+
+Requests on their way are `(attempt, key, left, copy)`; a request arrives before `left` runs out, or
+never: that is the promise behind "absence is final after". What each function returns is a list of
+`(memory, word, fault)`: what it may come to, what is answered, and which kind of fault that uses up.
+"""
+
+from dataclasses import dataclass
+
+FENCED = 99
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """`covers`: a refusal is kept under the key and holds for every request with it.
+
+    `unique`: a second record with the same key is refused as "already exists".
+    `fence`: None, "key" (a fenced key is dead for ever), or "attempts" (the next one is not).
+    `life`: how long a key is remembered, from its first arrival.
+    `transit`: how long after its sending a request can still arrive; below the settling time.
+    """
+
+    dedup: bool = False
+    covers: bool = False
+    unique: bool = False
+    fence: str | None = None
+    life: int = -1
+    transit: int = 1
+    lookup: bool = False
+    lags: bool = True
+
+    def deliver(self, memory, request):
+        """A request arrives."""
+        effects, keys, jobs, fence = memory
+        attempt, key, left, _ = request
+        if fence >= attempt:
+            return [(memory, "unknown", None)]  # a conflict that no contract explains
+        known = next((entry for entry in keys if entry[0] == key), None)
+        if known is not None:
+            word = {"done": f"ok T{known[2]}", "refused": "refused", "work": "in_progress"}
+            return [(memory, word[known[1]], None)]
+        if self.unique and any(effect[0] == key for effect in effects):
+            return [(memory, "exists", None)]
+        done = self._effect(memory, key, attempt, left)
+        kept = self._keep(memory, key, "refused", 0) if self.covers else memory
+        if self.dedup:
+            taken = self._keep(memory, key, "work", 0)
+        else:
+            taken = (effects, keys, (*jobs, (key, attempt)), fence)
+        return [
+            (done, f"ok T{len(done[0])}", None),
+            (kept, "refused", "refuse"),
+            (memory, "throttled", "throttle"),
+            (taken, "accepted", "work"),
+        ]
+
+    def finish(self, memory):
+        """Accepted work is done, or comes to nothing."""
+        effects, keys, jobs, fence = memory
+        found = []
+        for entry in keys:
+            if entry[1] == "work":
+                key = entry[0]
+                rest = (effects, tuple(one for one in keys if one != entry), jobs, fence)
+                found.append((self._effect(rest, key, 0, -1), "done", None))
+                refused = self._keep(rest, key, "refused", 0) if self.covers else rest
+                found.append((refused, "refused", "refuse"))
+        for job in sorted(set(jobs)):
+            left = list(jobs)
+            left.remove(job)
+            rest = (effects, keys, tuple(left), fence)
+            found.append((self._effect(rest, *job, -1), "done", None))
+            found.append((rest, "refused", "refuse"))
+        return found
+
+    def look_up(self, memory, key, attempt):
+        """A look-up is answered; `attempt` is the last one that the asker knew of."""
+        effects, keys, jobs, fence = memory
+        mine = [(at, effect) for at, effect in enumerate(effects, 1) if effect[0] == key]
+        found = [(memory, "silent", "silent")]
+        known = next((entry for entry in keys if entry[0] == key), None)
+        seen = mine
+        if self.lags and self.fence is None and any(effect[2] > 0 for _, effect in mine):
+            seen = [(at, effect) for at, effect in mine if effect[2] <= 0]
+            if seen:
+                found.append((memory, f"found T{seen[0][0]} x{len(seen)}", "lag"))
+            else:
+                found.append((memory, "absent", "lag"))
+        if mine:
+            found.append((memory, f"found T{mine[0][0]} x{len(mine)}", None))
+        elif known is not None and known[1] == "refused":
+            found.append((memory, "refused", None))
+        elif (known is not None and known[1] == "work") or any(job[0] == key for job in jobs):
+            found.append((memory, "working", None))
+        else:
+            closed = {None: fence, "key": FENCED, "attempts": max(fence, attempt)}[self.fence]
+            found.append(((effects, keys, jobs, closed), "absent", None))
+        return found
+
+    def later(self, memory):
+        """One unit of time passes."""
+        effects, keys, jobs, fence = memory
+        effects = tuple((key, attempt, max(left - 1, 0)) for key, attempt, left in effects)
+        keys = tuple(
+            (key, word, effect, left - 1 if left > 0 else left)
+            for key, word, effect, left in keys
+            if left != 1
+        )
+        return effects, keys, jobs, fence
+
+    def _effect(self, memory, key, attempt, left):
+        effects, keys, jobs, fence = memory
+        effects = (*effects, (key, attempt, max(left, 0) + 1 if self.lookup and self.lags else 0))
+        done = (effects, keys, jobs, fence)
+        return self._keep(done, key, "done", len(effects)) if self.dedup else done
+
+    def _keep(self, memory, key, word, effect):
+        effects, keys, jobs, fence = memory
+        old = next((entry for entry in keys if entry[0] == key), None)
+        left = self.life if old is None else old[3]
+        rest = [entry for entry in keys if entry[0] != key]
+        return effects, tuple(sorted([*rest, (key, word, effect, left)])), jobs, fence
+
+
+NOTHING = ((), (), (), 0)
