@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import InitVar, dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -10,6 +11,15 @@ from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, Typ
 from uuid import UUID
 
 import pydantic
+
+
+def shown(value):
+    """The id of a parameter: short, and the same in every process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))[:60] if not is_long(value) else "long"
+
+
+def is_long(value):
+    return isinstance(value, int) and value.bit_length() > 1_000
 
 
 class Colour(enum.Enum):

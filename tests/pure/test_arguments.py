@@ -273,7 +273,7 @@ def test_what_the_body_changes_was_not_the_callers_nor_is_it_stored():
         (Any, {"a": [Decimal(1)]}),
         (dict, {"a": Decimal(1)}),
     ],
-    ids=lambda value: repr(value)[:60],
+    ids=kinds.shown,
 )
 def test_req_F05_what_does_not_fit_is_refused(annotation, value):
     signature = of(annotated(annotation))
@@ -325,7 +325,7 @@ def annotated(annotation):
         (kinds.Payment | None, None, None),
         (Any | None, [1], [1]),
     ],
-    ids=lambda value: repr(value)[:60],
+    ids=kinds.shown,
 )
 def test_what_fits_is_bound_as_its_own_type(annotation, value, native):
     signature = of(annotated(annotation))
@@ -384,7 +384,7 @@ def test_a_value_whose_form_would_read_back_as_another_is_refused():
         (kinds.Hiding, kinds.Hiding(card="4111")),
         (kinds.Unwritable, kinds.Unwritable(it=1)),
     ],
-    ids=repr,
+    ids=kinds.shown,
 )
 def test_a_type_that_does_not_come_back_the_same_is_refused_before_it_is_sent(kind, value):
     """Sent again from what was stored, five euros would be five hundred."""
@@ -467,7 +467,7 @@ BIG = "x" * 10_000_000
         (float, 10**1_000_000),
         (Decimal, 10**1_000_000),
     ],
-    ids=lambda value: repr(value)[:30] if not isinstance(value, int) else "integer",
+    ids=kinds.shown,
 )
 def test_ten_megabytes_are_refused_before_they_are_copied(annotation, value):
     signature = of(annotated(annotation))

@@ -26,6 +26,7 @@ from ascertain.rules.canonical import (
     encoder,
     identity_text,
 )
+from tests.pure import argument_types as kinds
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 SCALARS = (
@@ -163,7 +164,7 @@ def test_only_what_must_be_escaped_is():
         ({}, "{}"),
         ([], "[]"),
     ],
-    ids=str,
+    ids=kinds.shown,
 )
 def test_req_U13_values_are_written_exactly(value, text):
     assert canonical(value) == text
@@ -211,7 +212,7 @@ def test_the_encoder_for_interpreters_without_c_writes_the_same():
         ({"issue": {"details": [0, 1, 2, {"amount": 1j}]}}, "issue.details[3].amount", "a complex"),
         ({"odd name": {"": object()}}, '"odd name"[""]', "an object"),
     ],
-    ids=str,
+    ids=kinds.shown,
 )
 def test_what_has_no_exact_form_is_refused_with_its_path(value, path, got):
     with pytest.raises(NotCanonical) as caught:
@@ -436,7 +437,7 @@ def same(one, other):
             Model(amount=Decimal(1), at=datetime(2026, 1, 1, tzinfo=UTC)),
         ),
     ],
-    ids=repr,
+    ids=kinds.shown,
 )
 def test_req_F08_identities_meet_that_differ_in_nothing(one, other):
     assert same(one, other)
@@ -457,7 +458,7 @@ def test_req_F08_identities_meet_that_differ_in_nothing(one, other):
         ([1, 2], [2, 1]),
         ({"a": 1}, {"a ": 1}),
     ],
-    ids=repr,
+    ids=kinds.shown,
 )
 def test_req_F08_other_values_stay_other_intents(one, other):
     assert not same(one, other)

@@ -70,7 +70,7 @@ def annotated(annotation):
         ("1 +", "it is not a type"),
         (5, "pydantic says"),
     ],
-    ids=str,
+    ids=kinds.shown,
 )
 def test_what_cannot_be_checked_and_stored_is_refused_with_the_reason(annotation, why):
     with pytest.raises(
@@ -314,7 +314,7 @@ def test_the_schema_of_empty_and_open_things():
         (kinds.Colour | None, "blue", kinds.Colour.BLUE),
         (pydantic.PositiveInt, 3, 3),
     ],
-    ids=str,
+    ids=kinds.shown,
 )
 def test_kinds_beyond_the_usual(annotation, value, native):
     signature = of(annotated(annotation))
@@ -336,7 +336,7 @@ def test_kinds_beyond_the_usual(annotation, value, native):
         (Annotated[int, Even()], 3),
         (Sequence[int], "12"),
     ],
-    ids=str,
+    ids=kinds.shown,
 )
 def test_what_is_declared_there_holds(annotation, value):
     with pytest.raises(InvalidArguments):

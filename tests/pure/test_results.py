@@ -48,7 +48,7 @@ PAYMENT = kinds.Payment(amount=Decimal("1.50"), day=date(2026, 11, 30))
         (tuple[int, str], (1, "a")),
         (kinds.Colour, kinds.Colour.RED),
     ],
-    ids=str,
+    ids=kinds.shown,
 )
 def test_a_result_comes_back_as_its_annotation_says(annotation, value):
     result = passed(annotation, value)
@@ -72,7 +72,7 @@ def test_a_result_comes_back_as_its_annotation_says(annotation, value):
         (set[str], ["a"], ["a"]),
         (kinds.Unknown, {"a": 1}, {"a": 1}),
     ],
-    ids=str,
+    ids=kinds.shown,
 )
 def test_a_result_that_does_not_fit_its_annotation_is_not_lost(annotation, value, result):
     assert passed(annotation, value) == result
@@ -91,7 +91,7 @@ def test_a_result_that_does_not_fit_its_annotation_is_not_lost(annotation, value
         (AsyncIterator[kinds.Line], [LINE], [LINE]),
         (Iterator, [1], [1]),
     ],
-    ids=str,
+    ids=kinds.shown,
 )
 def test_our_own_words_and_iterators_are_read_for_the_value_in_them(annotation, value, result):
     assert passed(annotation, value) == result
@@ -120,9 +120,9 @@ def test_a_result_is_the_same_every_time_and_may_be_stored_again(value, annotati
 
 
 @pytest.mark.parametrize(
-    "value", [object(), b"x", {1, 2}, {"a": float("nan")}, "\ud800", {1: 2}], ids=repr
+    "value", [object(), b"x", {1, 2}, {"a": float("nan")}, "\ud800", {1: 2}], ids=kinds.shown
 )
-@pytest.mark.parametrize("annotation", [Any, dict, kinds.Payment, list[Decimal]], ids=str)
+@pytest.mark.parametrize("annotation", [Any, dict, kinds.Payment, list[Decimal]], ids=kinds.shown)
 def test_what_has_no_json_form_is_said_so(annotation, value):
     with pytest.raises(NotCanonical):
         Codec.of(annotation).encode(value)
