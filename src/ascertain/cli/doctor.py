@@ -1,0 +1,81 @@
+"""``ascertain doctor``: is the ledger well, and does anybody recover?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ascertain.cli.exits import Exit, json_text
+from ascertain.cli.load import load_app
+from ascertain.cli.options import (
+    DEFAULT_LEDGER,
+    AsJson,
+    MaybeAppName,
+    MaybeLedgerUrl,
+    examples,
+)
+from ascertain.cli.out import put
+from ascertain.cli.paper import Cell, Paper
+from ascertain.report.doctor import Check, Verdict
+from ascertain.report.examine import examine, is_unusable
+from ascertain.report.words import many
+from ascertain.runtime.clock import LedgerClock
+from ascertain.store.ledger import Ledger
+from ascertain.store.open import open_ledger, path_of
+
+EPILOG = examples(
+    "ascertain doctor",
+    "ascertain doctor shop.tools:app",
+    "ascertain doctor --ledger sqlite:////var/lib/shop/ledger.db --deep",
+)
+
+
+def command(
+    app: MaybeAppName = None,
+    ledger: MaybeLedgerUrl = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Check the hash chain of closed actions too.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Examine a ledger; with an app, its tools and times too.
+
+    Each check is ok, warn or bad, with the next step. A missing ledger is not created.
+    """
+    loaded = None if app is None else load_app(app)
+    found: Ledger
+    if ledger is None and loaded is not None:
+        found = loaded.ledger
+    else:
+        url = ledger or DEFAULT_LEDGER
+        found = open_ledger(url)
+        if loaded is not None and path_of(url).resolve() == path_of(loaded.url).resolve():
+            found = loaded.ledger  # the app may know its secret
+    try:
+        checks = examine(found, LedgerClock()(), app=loaded, deep=deep)
+    finally:
+        found.close()
+    if as_json:
+        put(f"{json_text({'ledger': found.url, 'checks': [c.as_dict() for c in checks]})}\n")
+    else:
+        _print(checks)
+    if is_unusable(checks):
+        return Exit.LEDGER
+    return Exit.FINE if all(c.verdict is Verdict.OK for c in checks) else Exit.FOUND
+
+
+def _print(checks: list[Check]) -> None:
+    paper = Paper()
+    rows: list[list[Cell]] = []
+    for check in checks:
+        verdict = str(check.verdict)
+        rows.append([(verdict, verdict), (check.name, "title"), check.sentence])
+        if check.next_step:
+            rows.append(["", "", (f"next: {check.next_step}", "quiet")])
+    paper.grid(rows, indent=0)
+    counts = {verdict: sum(c.verdict is verdict for c in checks) for verdict in Verdict}
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    paper.blank()
+    paper.line((f"{many(len(checks), 'check')}: {summary}", "quiet"))
+    paper.write()

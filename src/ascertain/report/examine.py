@@ -1,0 +1,72 @@
+"""All of a doctor's checks, in order."""
+
+from __future__ import annotations
+
+from ascertain.errors import LedgerError
+from ascertain.report.doctor import Check, Verdict, bad, ok
+from ascertain.report.doctor_file import file_checks, is_ledger_file
+from ascertain.report.doctor_ledger import ledger_checks
+from ascertain.report.findings import Severity
+from ascertain.report.lint import lint
+from ascertain.report.words import many, span
+from ascertain.runtime.app import Ascertain
+from ascertain.store.ledger import Ledger
+from ascertain.store.open import path_of
+
+
+def examine(
+    ledger: Ledger, now: float, *, app: Ascertain | None = None, deep: bool = False
+) -> list[Check]:
+    """Examine a ledger, and the app that uses it. A ledger that is missing is not created.
+
+    :param now: seconds since the epoch. :param deep: check the chains of closed actions too.
+    """
+    path = path_of(ledger.url)
+    checks: list[Check] = []
+    if is_ledger_file(path):
+        checks += file_checks(path)
+        checks += _content(ledger, now, deep=deep)
+    else:
+        checks.append(
+            bad(
+                "ledger",
+                f"There is no ledger at {path}.",
+                "Correct --ledger, or let the app make it at its first call.",
+            )
+        )
+    if app is not None:
+        checks += _app(app)
+    return checks
+
+
+def is_unusable(checks: list[Check]) -> bool:
+    """Whether the ledger itself could not be read."""
+    return any(check.name == "ledger" and check.verdict is Verdict.BAD for check in checks)
+
+
+def _content(ledger: Ledger, now: float, *, deep: bool) -> list[Check]:
+    try:
+        checks = list(ledger_checks(ledger, now, deep=deep))
+    except LedgerError as error:
+        return [bad("ledger", error.message, error.advice)]
+    return [ok("ledger", f"{ledger.url} opens and can be read."), *checks]
+
+
+def _app(app: Ascertain) -> list[Check]:
+    findings = lint(app)
+    checks = [
+        Check(
+            name="lint",
+            verdict=Verdict.BAD if finding.severity is Severity.BAD else Verdict.WARN,
+            sentence=f"[{finding.rule}] {finding.sentence}",
+            next_step=finding.next_step,
+        )
+        for finding in findings
+        if finding.counts
+    ]
+    if not checks:
+        notes = many(len(findings), "note")
+        checks = [ok("lint", f"Nothing to do about the tools ({notes}).")]
+    lease = f"A lease lasts {span(app.hands.lease_s)} beyond the deadline of what it covers."
+    loaded = f"The app was loaded, with {many(len(app.registry), 'tool')}."
+    return [ok("app", f"{loaded} {lease}"), *checks]

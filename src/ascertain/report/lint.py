@@ -1,0 +1,45 @@
+"""What is worth knowing about an app's tools before they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ascertain.report.findings import Finding, Severity, by_weight
+from ascertain.report.lint_clients import client_findings
+from ascertain.report.lint_contract import Around, contract_findings
+from ascertain.report.words import span
+from ascertain.runtime.app import Ascertain
+from ascertain.runtime.hands import LEASE_MARGIN_S, STORE_TIMEOUT_S
+
+
+def lint(app: Ascertain) -> list[Finding]:
+    """Every finding, the worst first. Nothing is called, opened or sent."""
+    around = Around(lease_s=app.hands.lease_s)
+    findings = list(_of_app(app))
+    for entry in app.registry:
+        findings += contract_findings(entry, around)
+        findings += client_findings(entry)
+    return by_weight(list(dict.fromkeys(findings)))
+
+
+def _of_app(app: Ascertain) -> Iterator[Finding]:
+    if len(app.registry) == 0:
+        yield Finding(
+            rule="no-tools", severity=Severity.WARN, tool="",
+            sentence="The app has no tools.",
+            next_step="Import the modules that declare them where the app is made.",
+        )  # fmt: skip
+    if app.mode == "observe":
+        yield Finding(
+            rule="observe-mode", severity=Severity.INFO, tool="",
+            sentence="The whole app only observes: nothing is prevented.",
+            next_step="`ascertain observe-report` tells what guarding would change.",
+        )  # fmt: skip
+    least = STORE_TIMEOUT_S + LEASE_MARGIN_S
+    if app.hands.lease_s < least:
+        yield Finding(
+            rule="lease-too-short", severity=Severity.BAD, tool="",
+            sentence=f"A lease lasts only {span(app.hands.lease_s)} beyond what it covers; waiting "
+            f"for the ledger ({span(STORE_TIMEOUT_S)}) and a margin need {span(least)}.",
+            next_step="Leave lease_s= out, or make it longer.",
+        )  # fmt: skip
