@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ascertain.errors import IntentConflict
 from ascertain.flow.attempt import make_attempt
-from ascertain.flow.effects import Flow, Setting, await_other, invoke, pause, reserve, take
+from ascertain.flow.effects import Flow, Setting, await_other, inquire, invoke, pause, reserve, take
 from ascertain.flow.pursue import pursue
 from ascertain.flow.recover import recover
 from ascertain.model.action import ActionRecord, Draft
@@ -144,8 +144,11 @@ def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionReco
         now = setting.clock()
         if now >= turn.until:
             return record
-        if record.lease_until is not None and record.lease_until > now:
-            seen = yield from await_other(record, min(turn.until, record.lease_until) - now)
+        holder = record.lease_owner
+        holds = holder is not None and (record.lease_until or 0.0) > now
+        gone = (yield from inquire((holder,))) if holder is not None and holds else frozenset[str]()
+        if holds and not gone:
+            seen = yield from await_other(record, min(turn.until, record.lease_until or now) - now)
             if seen is None:
                 return record
             record = seen
@@ -157,7 +160,9 @@ def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionReco
             return record
         until = turn.until + setting.lease_s
         taken = yield from take(
-            Take(owner=setting.sender, now=now, lease_until=until, action_id=record.id)
+            Take(
+                owner=setting.sender, now=now, lease_until=until, gone=gone, action_id=record.id
+            )  # fmt: skip
         )
         if taken.records:
             return (yield from recover(setting, taken.records[0], taken.previous[0], turn))

@@ -80,6 +80,8 @@ class Lost:
 class Take:
     """Lease due actions: ``due_at <= now`` and no lease that still holds, oldest first.
 
+    A lease held by one of ``gone`` (owners proven gone) holds no longer, whatever its time.
+
     With ``action_id`` only that one is meant, due or not, unless a lease on it holds.
     Each taken one gets ``fence + 1``, ``lease_owner``, ``lease_until`` and ``due_at = lease_until``.
     ``Taken.previous`` shows whose expired lease it was.
@@ -90,6 +92,7 @@ class Take:
     lease_until: float
     limit: int = 100
     tools: frozenset[str] | None = None
+    gone: frozenset[str] = frozenset()
     action_id: str | None = None
 
 

@@ -71,7 +71,11 @@ def late(
     now: float,
 ) -> Move:
     """A result came after its attempt had been given up; it still lands on its own action."""
-    record = record._replace(suspect=without_suspect(record.suspect, sender), updated_at=now)
+    record = record._replace(
+        suspect=without_suspect(record.suspect, sender),
+        sends=record.sends + max(0, outcome.sends - 1),  # one was counted when it was given up
+        updated_at=now,
+    )
     if record.terminal:
         return _late_on_settled(record, outcome, attempt, now)
     if outcome.effect is Effect.CONFIRMED and record.state in (State.UNKNOWN, State.SENT):

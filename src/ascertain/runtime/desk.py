@@ -125,7 +125,13 @@ class Desk:
         setting = self._hands.setting(entry, contract)
         lease_until = now + contract.budget.send_deadline_s + self._hands.lease_s
         taken = self._hands.committer.commit(
-            Take(owner=setting.sender, now=now, lease_until=lease_until, action_id=record.id)
+            Take(
+                owner=setting.sender,
+                now=now,
+                lease_until=lease_until,
+                gone=self._hands.inquire((record.lease_owner,) if record.lease_owner else ()),
+                action_id=record.id,
+            )
         )
         assert isinstance(taken, Taken)
         if taken.records:

@@ -62,15 +62,16 @@ def write(hands: Hands, before: ActionRecord, move: Move) -> ActionRecord:
 def _closed_attempt(hands: Hands, record: ActionRecord) -> ActionRecord:
     """A verdict never speaks over an attempt under way; one whose lease is gone is lost first."""
     now = hands.clock()
-    if record.lease_until is not None and record.lease_until > now:
+    owner = record.lease_owner or ""
+    gone = not owner or sender.is_gone(owner)
+    if not gone and record.lease_until is not None and record.lease_until > now:
         raise SenderMayBeAlive(
             f"Action {record.id} is being worked on for up to {record.lease_until - now:.0f} s.",
             next_step="Try again after that.",
         )
     if record.state is not State.SENT:
         return record
-    owner = record.lease_owner or ""
-    suspect = "" if not owner or sender.is_gone(owner) else f"{owner}#{record.attempt}"
+    suspect = "" if gone else f"{owner}#{record.attempt}"
     lost = fold.lose(record, reason="lease_expired", suspect=suspect, now=now, by=By.WORKER)
     return write(hands, record, lost)
 

@@ -20,6 +20,7 @@ from ascertain.runtime.hands import Hands, log
 
 IDLE_S = 1.0
 HEARTBEAT_S = 5.0
+LOOK_S = 0.5
 
 
 class Worker:
@@ -45,6 +46,7 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
         self._beat_at = 0.0
+        self._look_at = 0.0
         self._next_wake_at = float("inf")
         self.recovered = 0
 
@@ -100,13 +102,11 @@ class Worker:
         if room <= 0:
             return []
         now = self._hands.clock()
+        until = now + self._lease_s()
         try:
-            if now >= self._beat_at:
-                self._beat_at = now + HEARTBEAT_S
-                await self._offload(self._hands.ledger.heartbeat, sender.me(), now)
-            reply = await self._hands.committer.commit_async(
-                Take(owner=sender.me(), now=now, lease_until=now + self._lease_s(), limit=room)
-            )
+            gone = await self._offload(self._look_around, now)
+            take = Take(owner=sender.me(), now=now, lease_until=until, limit=room, gone=gone)
+            reply = await self._hands.committer.commit_async(take)
         except LedgerClosed:
             self._stopping = True
             return []
@@ -115,6 +115,17 @@ class Worker:
             return []
         assert isinstance(reply, Taken)
         return list(zip(reply.records, reply.previous, strict=True))
+
+    def _look_around(self, now: float) -> frozenset[str]:
+        """Say that somebody is here, and see whose leases nobody will ever use again."""
+        if now < self._look_at:
+            return frozenset()
+        self._look_at = now + LOOK_S
+        ledger = self._hands.ledger
+        if now >= self._beat_at:
+            self._beat_at = now + HEARTBEAT_S
+            ledger.heartbeat(sender.me(), now)
+        return self._hands.inquire(ledger.holders(now))
 
     def _lease_s(self) -> float:
         longest = max(

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ascertain.model.action import ActionRecord
+from ascertain.rules.mac import Mac
 from ascertain.store.seal import (
     GENESIS,
     EventRow,
-    Mac,
     commitment,
     event_hash,
     is_move,

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ascertain.errors import LedgerFull, LedgerLocked
+from ascertain.errors import LedgerError, LedgerFull
 from ascertain.model.action import ActionRecord, EventRecord
-from ascertain.store.ledger import Filter, Operation, Reply
+from ascertain.rules.mac import Mac
+from ascertain.store.ledger import Advanced, Filter, Operation, Reply, Reserved, Taken
 from ascertain.store.open import path_of
 from ascertain.store.rows import to_record
-from ascertain.store.seal import Mac, chain_mac
+from ascertain.store.seal import chain_mac
 from ascertain.store.secret import given_secret
 from ascertain.store.sqlite_batch import Batch, Prepared, prepare_all
-from ascertain.store.sqlite_errors import free_bytes, ledger_error
+from ascertain.store.sqlite_errors import free_bytes, ledger_error, typed
 from ascertain.store.sqlite_file import SQL, LedgerFile
 from ascertain.store.sqlite_upkeep import bury, verify
 
@@ -80,23 +82,22 @@ class SqliteLedger:
         error = self._transact(db, work, replies)
         if error is None:
             return
-        if len(work) == 1:
+        if isinstance(error, LedgerFull):
+            _make_room(db)
+            work = sorted(work, key=lambda item: item[1].starts)  # outcomes first
+        elif len(work) == 1:
             replies[work[0][0]] = error
             return
-        if isinstance(error, LedgerFull):
-            work = sorted(work, key=lambda item: item[1].starts)  # outcomes first
-        for i, item in enumerate(work):
+        for done, item in enumerate(work):
             try:
                 self._file.begin(db)
-            except LedgerLocked as locked:
-                if i == 0:
+            except LedgerError as outage:
+                if not done:
                     raise
-                for place, _ in work[i:]:
-                    replies[place] = locked
+                for place, _ in work[done:]:
+                    replies[place] = outage
                 return
-            error = self._transact(db, [item], replies)
-            if error is not None:
-                replies[item[0]] = error
+            replies[item[0]] = self._transact(db, [item], replies) or replies[item[0]]
 
     def _transact(
         self, db: sqlite3.Connection, work: Work, replies: list[Reply | None]
@@ -118,8 +119,9 @@ class SqliteLedger:
             self._commit(db)
         except sqlite3.Error as error:
             _roll_back(db)
-            if not _is_written(db, work):
-                return self._typed(error)
+            with typed(self.path):
+                if not _is_written(db, work, replies):
+                    return self._typed(error)
         self._file.known_contracts.update(batch.new_contracts)
         return None
 
@@ -191,6 +193,11 @@ class SqliteLedger:
         at: float | None = self._one(SQL["next_due"], ())
         return at
 
+    def holders(self, now: float) -> list[str]:
+        """Whose leases hold right now."""
+        with self._file.reading() as db:
+            return [owner for (owner,) in db.execute(SQL["holders"], (now,))]
+
     def counts(self) -> dict[str, int]:
         """Open actions by state, plus ``review`` and ``disputed``; cost grows with what is open."""
         counts: dict[str, int] = {}
@@ -253,12 +260,31 @@ def _roll_back(db: sqlite3.Connection) -> None:
         db.execute("ROLLBACK")
 
 
-def _is_written(db: sqlite3.Connection, work: Work) -> bool:
-    """Whether a transaction whose COMMIT gave an error is in the ledger all the same."""
-    for _, prepared in work:
-        for row in prepared.events:
-            event = (row[0], row[1], row[11])
+def _make_room(db: sqlite3.Connection) -> None:
+    """Give the space of the write-ahead log back to the disk, if nobody reads from it just now."""
+    with contextlib.suppress(sqlite3.Error):  # it was full before, and is still
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _is_written(db: sqlite3.Connection, work: Work, replies: Sequence[Reply | None]) -> bool:
+    """Whether a transaction whose COMMIT gave an error is in the ledger all the same.
+
+    Events tell by their hash. Leases and schedules have none: the row tells, if nobody has changed
+    it since.
+    """
+    for place, prepared in reversed(work):
+        reply = replies[place]
+        if isinstance(reply, Taken) and reply.records:
+            record = reply.records[-1]
+        elif isinstance(reply, Advanced) or (isinstance(reply, Reserved) and reply.via == "new"):
+            record = reply.record
+        else:
+            continue
+        if prepared.events:
+            event = (record.id, record.n, record.head)
             return db.execute(SQL["has_event"], event).fetchone() is not None
+        row = db.execute(SQL["by_id"], (record.id,)).fetchone()
+        return row is not None and to_record(row) == record
     return False
 
 

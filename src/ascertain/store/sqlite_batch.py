@@ -11,6 +11,7 @@ from ascertain.errors import ActionNotFound, IllegalTransition, LedgerFull
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import Event
 from ascertain.rules.identity import match
+from ascertain.rules.mac import Mac
 from ascertain.store.compact import compact_json
 from ascertain.store.ledger import (
     Advance,
@@ -28,7 +29,6 @@ from ascertain.store.rows import RowStatement, Values, plain, same_identity, to_
 from ascertain.store.seal import (
     GENESIS,
     EventRow,
-    Mac,
     check_moves,
     commitment,
     is_direct,
@@ -220,11 +220,16 @@ class Batch:
     def _take(self, operation: Take) -> Taken:
         now, until = operation.now, operation.lease_until
         tools = None if operation.tools is None else compact_json(sorted(operation.tools))
+        gone = compact_json(sorted(operation.gone)) if operation.gone else None
         if operation.action_id is None:
-            found = self._db.execute(SQL["due"], (now, tools, operation.limit))
+            rows = self._db.execute(SQL["due"], (now, tools, operation.limit)).fetchall()
+            left = operation.limit - len(rows)
+            if gone is not None and left > 0:
+                rows += self._db.execute(SQL["due_of_gone"], (gone, now, tools, left)).fetchall()
         else:
-            found = self._db.execute(SQL["due_one"], (operation.action_id, now, tools))
-        previous = tuple(to_record(row) for row in found.fetchall())
+            one = (operation.action_id, now, gone or "[]", tools)
+            rows = self._db.execute(SQL["due_one"], one).fetchall()
+        previous = tuple(to_record(row) for row in rows)
         records = tuple(
             record._replace(
                 lease_owner=operation.owner, lease_until=until, due_at=until,

@@ -65,12 +65,13 @@ def _cannot_open(path: Path, said: str) -> LedgerError:
     folder = path.parent
     if not folder.is_dir():
         return LedgerReadOnly(
-            f"The folder {folder} of the ledger does not exist. {said}",
+            f"The ledger {path} cannot be opened: its folder does not exist. {said}",
             next_step="Create the folder, or correct the ledger's URL.",
         )
     if path.is_dir():
         return LedgerReadOnly(
-            f"{path} is a folder, not a file. {said}", next_step="Correct the ledger's URL."
+            f"The ledger {path} is a folder, not a file. {said}",
+            next_step="Correct the ledger's URL.",
         )
     if _is_full(path):
         return LedgerFull(f"There is no space left for the ledger {path}. {said}")

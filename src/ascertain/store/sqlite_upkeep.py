@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
+from ascertain.rules.mac import Mac
 from ascertain.store.check import Stored, Tombstone, check_action
 from ascertain.store.rows import to_record
-from ascertain.store.seal import Mac, tombstone_seal
+from ascertain.store.seal import tombstone_seal
 from ascertain.store.sqlite_file import SQL, LedgerFile
 
 _AT_ONCE = 200

@@ -1,13 +1,9 @@
--- The questions and verbs of a ledger, for every backend. What a backend says otherwise by necessity
--- stands in its own file under the same name.
+-- The questions and verbs of a ledger, for every backend. What each has to say in its own way stands
+-- in its own file.
 --
 -- A query is announced by its name and the order of its parameters. {action} stands for the columns of
 -- an action, {moving} for those that may change after its birth. The text of {columns}, {values} and
 -- {changes} depends on which of the values are NULL: a literal NULL is cheaper than a bound one.
-
--- name: intents_stored (intents)
--- Which of these intents have any action.
-SELECT intent FROM action WHERE intent IN (SELECT value FROM json_each(:intents));
 
 -- name: insert_action (*)
 -- Writes nothing where the call id is known or a live action has the slot.
@@ -41,18 +37,8 @@ SELECT {action} FROM action WHERE session = :session AND tenant = :tenant AND ca
 -- name: by_intent (intent)
 SELECT {action} FROM action WHERE intent = :intent ORDER BY id DESC;
 
--- name: due (now, tools, limit)
-SELECT {action} FROM action
-WHERE due_at IS NOT NULL AND due_at <= :now AND (lease_until IS NULL OR lease_until <= :now)
-  AND (:tools IS NULL OR tool IN (SELECT value FROM json_each(:tools)))
-ORDER BY due_at, id
-LIMIT :limit;
-
--- name: due_one (id, now, tools)
-SELECT {action} FROM action
-WHERE id = :id AND due_at IS NOT NULL AND due_at <= :now
-  AND (lease_until IS NULL OR lease_until <= :now)
-  AND (:tools IS NULL OR tool IN (SELECT value FROM json_each(:tools)));
+-- name: holders (now)
+SELECT DISTINCT lease_owner FROM action WHERE due_at IS NOT NULL AND lease_until > :now;
 
 -- name: lease (owner, until, fence, id)
 UPDATE action SET lease_owner = :owner, lease_until = :until, due_at = :until, fence = :fence
