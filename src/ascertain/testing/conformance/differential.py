@@ -56,7 +56,10 @@ advances = st.tuples(
     st.just("advance"), st.integers(0, 30), st.sampled_from([*ENDS, Event.NOTE, None]),
     st.booleans(), st.sampled_from([None, 1.0, 40.0]), st.sampled_from(list(Kind)),
 )  # fmt: skip
-takes = st.tuples(st.just("take"), st.sampled_from([0.0, 20.0, 45.0, 90.0]), st.integers(1, 3))
+takes = st.tuples(
+    st.just("take"), st.sampled_from([0.0, 20.0, 45.0, 90.0]), st.integers(1, 3),
+    st.sampled_from([(), (), ("caller",), ("worker",)]), st.sampled_from([None, None, 0, 1, 2]),
+)  # fmt: skip
 batches = st.lists(
     st.lists(st.one_of(reserves, advances, advances, takes), min_size=1, max_size=4),
     min_size=1, max_size=10,
@@ -101,9 +104,12 @@ def _operation(command: tuple[Any, ...], seen: list[ActionRecord]) -> Operation:
         case ("advance", place, event, final, due_in_s, kind) if seen:
             due_at = None if due_in_s is None else NOW + due_in_s
             return _advance(_in(seen, place), event, final=final, due_at=due_at, kind=kind)
-        case ("take", after_s, limit):
+        case ("take", after_s, limit, gone, place):
             now = NOW + after_s
-            return Take(owner="worker", now=now, lease_until=now + LEASE_S, limit=limit)
+            return Take(
+                owner="worker", now=now, lease_until=now + LEASE_S, limit=limit,
+                gone=frozenset(gone), action_id=None if place is None else _id_of(seen, place),
+            )  # fmt: skip
         case _:
             return reserve(wanted())
 

@@ -9,6 +9,7 @@ import pytest
 from ascertain.store.ledger import (
     Advance,
     Advanced,
+    Filter,
     Ledger,
     Lost,
     Reserved,
@@ -88,13 +89,40 @@ class LeaseRules:
         assert {record.tool for record in _take(ledger).records} == {"a", "b"}
 
     def test_one_action_by_its_id(self, ledger: Ledger) -> None:
-        """Only that one, and only if it is due."""
+        """Only that one: due or not, but never while a lease on it holds."""
         one = submit(ledger, reserve_sent(wanted("one")), Reserved).record
         submit(ledger, reserve_sent(wanted("other")), Reserved)
         assert _take(ledger, now=NOW, action_id=one.id).records == ()
         taken = _take(ledger, action_id=one.id)
         assert [record.id for record in taken.records] == [one.id]
         assert _take(ledger, action_id="nobody").records == ()
+        (record,) = taken.records
+        later = submit(ledger, lose(record, due_at=FAR), Advanced).record
+        assert [r.id for r in _take(ledger, action_id=later.id).records] == [one.id]
+
+    def test_a_lease_of_one_who_is_gone_holds_no_longer(self, ledger: Ledger) -> None:
+        """Among all and by id; those of others go on holding, and what is due comes first."""
+        for owner in ("gone", "gone'", "alive"):
+            submit(ledger, reserve_sent(wanted(owner), owner=owner), Reserved)
+        due = submit(ledger, reserve_sent(wanted("due"), owner="x", at=NOW - LEASE_S), Reserved)
+        assert sorted(ledger.holders(NOW)) == ["alive", "gone", "gone'"]
+        taken = _take(ledger, now=NOW, gone=frozenset({"gone", "gone'"}))
+        assert taken.previous[0].id == due.record.id
+        assert {record.lease_owner for record in taken.previous} == {"x", "gone", "gone'"}
+        assert sorted(ledger.holders(NOW)) == ["alive", "worker"]
+        (alive,) = (record for record in ledger.find(Filter()) if record.intent == "alive")
+        assert _take(ledger, now=NOW, action_id=alive.id, gone=frozenset({"x"})).records == ()
+        assert (
+            len(_take(ledger, now=NOW, action_id=alive.id, gone=frozenset({"alive"})).records) == 1
+        )
+
+    def test_the_limit_holds_with_those_who_are_gone(self, ledger: Ledger) -> None:
+        """Due ones and those of the gone together."""
+        for n in range(4):
+            submit(ledger, reserve_sent(wanted(f"gone-{n}"), owner="gone"), Reserved)
+            submit(ledger, reserve_sent(wanted(f"due-{n}"), at=NOW - LEASE_S), Reserved)
+        taken = _take(ledger, now=NOW, limit=6, gone=frozenset({"gone"}))
+        assert [record.intent[:3] for record in taken.previous] == ["due"] * 4 + ["gon"] * 2
 
     def test_what_is_due_but_leased_is_left_alone(self, ledger: Ledger) -> None:
         """A due time before the end of a lease does not break the lease."""
@@ -129,7 +157,17 @@ class LeaseRules:
         assert ledger.next_due_at() == NOW + 1
 
     @pytest.mark.parametrize(
-        "query", ["due", "due_one", "next_due", "count_due", "count_waiting", "count_review"]
+        "query",
+        [
+            "due",
+            "due_one",
+            "due_of_gone",
+            "holders",
+            "next_due",
+            "count_due",
+            "count_waiting",
+            "count_review",
+        ],
     )
     def test_work_is_found_by_an_index(self, place: Place, ledger: Ledger, query: str) -> None:
         """What costs with the number of closed actions is not asked by a worker."""

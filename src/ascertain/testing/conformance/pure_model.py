@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ascertain.errors import IllegalTransition
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.tables import NOTES, RULES, Event, State
@@ -69,24 +71,34 @@ class PureLedger:
         return Advanced(record=self._write(after, operation.drafts, before.n))
 
     def _take(self, operation: Take) -> Reply:
-        due = sorted(
-            (
-                record
-                for record in self.actions.values()
-                if record.due_at is not None
-                and record.due_at <= operation.now
-                and (record.lease_until is None or record.lease_until <= operation.now)
-            ),
-            key=lambda record: (record.due_at, record.id),
-        )[: operation.limit]
+        now, gone = operation.now, operation.gone
+
+        def held(record: ActionRecord) -> bool:
+            return record.lease_until is not None and record.lease_until > now
+
+        def due(record: ActionRecord) -> bool:
+            return record.due_at is not None and record.due_at <= now and not held(record)
+
+        def of_gone(record: ActionRecord) -> bool:
+            return record.due_at is not None and held(record) and record.lease_owner in gone
+
+        found = [*self._oldest(due), *self._oldest(of_gone)][: operation.limit]
+        if operation.action_id is not None:
+            one = self.actions.get(operation.action_id)
+            free = one is not None and (not held(one) or one.lease_owner in gone)
+            found = [one] if one is not None and free else []
         until = operation.lease_until
-        for record in due:
+        for record in found:
             self.actions[record.id] = record._replace(
                 lease_owner=operation.owner, lease_until=until, due_at=until,
                 fence=record.fence + 1,
             )  # fmt: skip
-        records = tuple(self.actions[record.id] for record in due)
-        return Taken(records=records, previous=tuple(due))
+        records = tuple(self.actions[record.id] for record in found)
+        return Taken(records=records, previous=tuple(found))
+
+    def _oldest(self, which: Callable[[ActionRecord], bool]) -> list[ActionRecord]:
+        records = [record for record in self.actions.values() if which(record)]
+        return sorted(records, key=lambda record: (record.due_at, record.id))
 
     def _write(self, record: ActionRecord, drafts: tuple[Draft, ...], n: int) -> ActionRecord:
         self.actions[record.id] = record._replace(n=n + len(drafts), head=b"")

@@ -1,0 +1,125 @@
+"""The schema is what the model and the code say, however a file came to it."""
+
+import contextlib
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import ascertain.store
+from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.tables import NOTES, RULES
+from ascertain.store.queries import Query, load_migrations, load_queries
+from ascertain.store.rows import NULLABLE
+from ascertain.store.secret import secret_id
+from ascertain.store.sqlite import SqliteLedger
+from ascertain.store.sqlite_batch import _ADVANCE, _INSERT
+from ascertain.store.sqlite_file import QUERIES, SQL, migrate
+from tests.store.samples import settled, writer
+
+SECRET = b"a secret of the tests"
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = SqliteLedger(tmp_path / "ledger.db")
+    ledger.secret()
+    yield ledger
+    ledger.close()
+
+
+def schema(db):
+    rows = db.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type, name")
+    return [(kind, name, sql) for kind, name, sql in rows if not name.startswith("sqlite_")]
+
+
+@pytest.mark.parametrize("number", [number for number, _ in load_migrations("sqlite")])
+def test_a_ledger_of_any_release_comes_to_the_schema_of_a_new_one(tmp_path, ledger, number):
+    """Stop after each migration, as an older release would have left it, and open it."""
+    old = tmp_path / "old.db"
+    with contextlib.closing(sqlite3.connect(old)) as db, db:
+        migrate(db, since=0, until=number)
+        db.execute(SQL["put_meta"], ("secret_id", secret_id(SECRET)))
+    again = SqliteLedger(old, secret=SECRET)
+    assert again.secret() == SECRET
+    again.close()
+    with contextlib.closing(sqlite3.connect(old)) as migrated, writer(ledger) as fresh:
+        assert schema(migrated) == schema(fresh)
+        latest = str(len(load_migrations("sqlite")))
+        assert migrated.execute(SQL["get_meta"], ("schema",)).fetchone() == (latest,)
+        assert sorted(migrated.execute(SQL["rules"])) == sorted(fresh.execute(SQL["rules"]))
+
+
+def test_the_columns_of_an_action_are_the_fields_of_its_record(ledger):
+    with writer(ledger) as db:
+        columns = db.execute("PRAGMA table_info(action)").fetchall()
+    assert tuple(name for _, name, *_ in columns) == ActionRecord._fields
+    nullable = tuple(name for _, name, _, not_null, *_ in columns if not not_null and name != "id")
+    assert nullable == NULLABLE
+    defaults = {name: default for _, name, _, _, default, _ in columns if default is not None}
+    for name, default in defaults.items():
+        assert default.strip("'") == str(ActionRecord._field_defaults[name]), name
+
+
+def test_the_columns_of_an_event_begin_with_the_fields_of_its_record(ledger):
+    with writer(ledger) as db:
+        columns = tuple(name for _, name, *_ in db.execute("PRAGMA table_info(event)"))
+    assert columns[: len(EventRecord._fields)] == EventRecord._fields
+    assert columns[len(EventRecord._fields) :] == ("stand", "covers")
+
+
+def test_the_rules_in_the_file_are_those_of_the_table(ledger):
+    with writer(ledger) as db:
+        written = set(db.execute(SQL["rules"]))
+    assert written == {
+        (rule.start or "", rule.event.value, rule.end.value, int(rule.unless_final))
+        for rule in RULES + NOTES
+    }
+
+
+@pytest.mark.parametrize("name", sorted(QUERIES))
+def test_every_query_is_prepared(ledger, name):
+    """Announced parameters are used, columns and tables exist."""
+    query = QUERIES[name]
+    with writer(ledger) as db:
+        if query.parameters == ("*",):
+            for statement in (_INSERT, _ADVANCE):
+                for value in (0, None):
+                    sql, values = statement.bind([value] * 100)
+                    db.execute(f"EXPLAIN {sql}", values)
+            return
+        db.execute(f"EXPLAIN {SQL[name]}", [None] * len(query.parameters))
+
+
+def test_every_query_is_used():
+    code = "".join(path.read_text() for path in Path(ascertain.store.__path__[0]).glob("*.py"))
+    used = set(re.findall(r'(?:SQL|QUERIES)\["(\w+)"\]', code))
+    named = set(re.findall(r'"(count_\w+)"', code))
+    assert set(QUERIES) == used | named
+
+
+def test_only_what_differs_by_necessity_is_said_for_sqlite_alone():
+    portable, own = load_queries("queries.sql"), load_queries("sqlite.sql")
+    assert {name for name, query in own.items() if "json_each" in query.text} == set(own)
+    assert not [name for name, query in portable.items() if "json_each" in query.text]
+
+
+def test_a_parameter_that_is_not_announced_is_an_error():
+    query = Query(name="x", parameters=("id",), text="SELECT :id, :other")
+    with pytest.raises(ValueError, match="other"):
+        query.numbered()
+
+
+def test_the_rule_of_the_database_holds_for_events_too(ledger):
+    record = settled(ledger)
+    row = (record.id, 9, "confirmed", "send", "sent", "x", "", 0, 0, 0.0, "{}", b"", "", b"")
+    with writer(ledger) as db, pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        db.execute(SQL["insert_event"], row)
+
+
+def test_a_commit_is_durable(ledger):
+    with writer(ledger) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert db.execute("PRAGMA foreign_keys").fetchone() == (1,)
