@@ -54,12 +54,13 @@ class LookupPromise:
     :param by: ``key``, or ``fields`` (confirms only with exactly one record in the window).
     :param absence_final_after_s: seconds after the last possible send from which "absent" is final;
         None: never.
-    :param fences: asking also guarantees that the key can no longer take effect.
+    :param fences: what asking also puts an end to: ``key`` (it can no longer take effect at all, as
+        with cancel-by-key), ``attempt`` (what was sent so far cannot; a later attempt can), or ''.
     """
 
     by: str = "key"
     absence_final_after_s: float | None = None
-    fences: bool = False
+    fences: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

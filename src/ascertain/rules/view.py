@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
+from ascertain.model.outcome import Evidence
 from ascertain.model.tables import State
 from ascertain.rules import budget
 from ascertain.rules.budget import Turn
@@ -24,11 +25,19 @@ def view_of(record: ActionRecord, contract: Contract, now: float, turn: Turn | N
         evidence=record.evidence,
         lookup=_lookup(record, contract, now),
         repeat=budget.repeatable(contract),
-        sends_left=budget.sends_left(record, contract, now),
+        sends_left=budget.sends_left(record, contract, now) and not _key_is_dead(record, contract),
         turn=in_turn,
         refused=bool(record.refused),
         leave=contract.best_effort,
         disputed=bool(record.disputed),
+    )
+
+
+def _key_is_dead(record: ActionRecord, contract: Contract) -> bool:
+    """Whether a fencing look-up has put an end to the key itself."""
+    promise = contract.lookup
+    return (
+        record.evidence is Evidence.ABSENT_FINAL and promise is not None and promise.fences == "key"
     )
 
 

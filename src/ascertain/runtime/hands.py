@@ -135,7 +135,8 @@ def stricter(stored: Contract, now: Contract) -> Contract:
     ]
     lookup = now.lookup
     if lookup is not None and settling:
-        fences = lookup.fences and (stored.lookup is None or stored.lookup.fences)
+        same = stored.lookup is None or stored.lookup.fences == lookup.fences
+        fences = lookup.fences if same else ""
         lookup = replace(lookup, absence_final_after_s=max(settling), fences=fences)
     return replace(
         now,

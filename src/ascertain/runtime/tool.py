@@ -49,7 +49,7 @@ class _Declared(Generic[P]):
         *,
         by: str = "key",
         absence_final_after: float | str | None = None,
-        fences: bool = False,
+        fences: bool | str = False,
     ) -> Callable[[F], F]:
         """Attach the look-up: how to ask the provider what became of an action.
 
@@ -59,15 +59,18 @@ class _Declared(Generic[P]):
         :param by: ``key``, or ``fields``: then it confirms only when exactly one record fits.
         :param absence_final_after: how long after the last possible send an "absent" becomes final
             (seconds, or text such as ``10s``); None: never.
-        :param fences: asking also guarantees that the key can no longer take effect.
+        :param fences: asking also guarantees that the key can no longer take effect (True), or
+            only that what was sent so far cannot (``attempt``). Absence is then final at once.
         :raises ContractError: there is one already, or the promise makes no sense.
         """
         if by not in ("key", "fields"):
             raise ContractError(f"{self.name}: a look-up goes by 'key' or by 'fields', not {by!r}.")
+        if fences not in (True, False, "key", "attempt", ""):
+            raise ContractError(f"{self.name}: fences is True, 'key' or 'attempt', not {fences!r}.")
         promise = LookupPromise(
             by=by,
             absence_final_after_s=seconds(absence_final_after, "absence_final_after"),
-            fences=fences,
+            fences="key" if fences is True else fences or "",
         )
 
         def attach(function: F) -> F:

@@ -35,6 +35,14 @@ class Query:
             raise ValueError(f"Query {self.name}: parameters {sorted(used ^ set(order))} differ.")
         return _PARAMETER.sub(lambda found: f"?{order[found[1]]}", self.text)
 
+    def placed(self, placeholder: str) -> str:
+        """The text with one kind of placeholder, for drivers that count them (see ``order``)."""
+        return _PARAMETER.sub(placeholder, self.text)
+
+    def order(self) -> tuple[str, ...]:
+        """The parameters as often and in the order as they stand in the text."""
+        return tuple(_PARAMETER.findall(self.text))
+
     def expanded(self, **macros: str) -> Query:
         """The query with its macros filled in; unknown ones stay for later."""
         text = _MACRO.sub(lambda found: macros.get(found[1], found[0]), self.text)
