@@ -49,7 +49,8 @@ def test_it_starts_quickly_and_stops_on_exit():
             pid, url = one.pid, one.url
             assert post(one, "tickets", {}, "k").body["ticket_id"] == "T900"
         assert not alive(pid)
-    assert min(took_s) < 0.5
+    busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    assert min(took_s) < 0.5 * busy, f"load {busy:.1f}"
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=1)
 

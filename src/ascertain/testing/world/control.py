@@ -25,6 +25,8 @@ from ascertain.testing.world.schema import load_providers, prepare, reading, wri
 from ascertain.testing.world.words import Arrival, Effect, Json, Provider, canonical
 
 _POLL_S = 0.005
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a folder of our own is made in it
+_ROOM = 512 * 1024 * 1024
 
 
 class WorldError(RuntimeError):
@@ -42,8 +44,9 @@ class World:
             assert world.count("tickets") == 1
 
     Without `providers` there is one collection, `tickets`, with key and look-up. Without
-    `db_path` the file is removed with this object; with it, it stays, and a World that starts on
-    it again goes on from there (also with what has still to take effect). Times are in seconds.
+    `db_path` the file lies in memory or in a temporary folder and is removed with this object.
+    With `db_path` it stays, and a World that starts on it again goes on from there, also with
+    what has still to take effect. Times are in seconds.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class World:
         self._owner = os.getpid()
         self._ephemeral = db_path is None
         if db_path is None:
-            folder = Path(tempfile.mkdtemp(prefix="world-"))
+            folder = Path(tempfile.mkdtemp(prefix="world-", dir=_memory()))
             weakref.finalize(self, _remove, folder, self._owner)
             self.db_path = folder / "world.db"
         else:
@@ -289,6 +292,17 @@ def _environment() -> dict[str, str]:
     source = str(Path(__file__).resolve().parents[3])
     paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _memory() -> str | None:
+    """Where a file that nobody keeps is quick: it must outlive processes, not the machine."""
+    if "TMPDIR" in os.environ:
+        return None
+    try:
+        roomy = shutil.disk_usage(_SHARED_MEMORY).free >= _ROOM
+    except OSError:
+        return None
+    return _SHARED_MEMORY if roomy and os.access(_SHARED_MEMORY, os.W_OK) else None
 
 
 def _remove(folder: Path, owner: int) -> None:
