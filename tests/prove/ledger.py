@@ -1,5 +1,7 @@
 """The ledger as the search knows it: what `Advance` accepts and what `Take` does."""
 
+from ascertain.rules import fold
+
 
 class Ledger:
     """Compare-and-set on the number of events and the fence; leases that hold are respected."""
@@ -14,8 +16,6 @@ class Ledger:
         """Whether no write on this basis can be taken any more, whatever happens."""
         return not (n_same and fence_same)
 
-    def take(self, record, owner, now, until):
+    def take(self, record, owner, until):
         """A lease for a due action."""
-        return record._replace(
-            fence=record.fence + 1, lease_owner=owner, lease_until=until, due_at=until
-        )
+        return fold.take(record, owner=owner, until=until)

@@ -341,25 +341,25 @@ class Machine:
             last = request
             rest = net[:at] + net[at + 1 :]
             for after, word, fault in self.provider.deliver(memory, request):
-                if not self._may(fault, faults):
+                if not self._may(fault, faults) or (request[3] and fault):
                     continue
                 told = self._tell(hands, request, word)
                 new = self.canonical(
                     record, told, rest, after, alive, faults - (fault is not None), verdicts, joins
                 )
                 rank = 1 if fault is None else None
-                yield ("arrives", request[0], word, request[3]), rank, False, None, new
+                yield ("arrives", request[0], word, *request[3:]), rank, False, None, new
+                if word.startswith("ok") and not request[3] and self._may("copy", faults):
+                    copy = (request[0], request[1], request[2], 1)
+                    new = self.canonical(
+                        record, told, (*rest, copy), after, alive, faults - 1, verdicts, joins
+                    )
+                    yield ("arrives", request[0], word, "and stays"), None, False, None, new
             if self._may("lost", faults):
                 new = self.canonical(
                     record, hands, rest, memory, alive, faults - 1, verdicts, joins
                 )
                 yield ("is lost", request[0]), None, False, None, new
-            if request[3] == 0 and self._may("copy", faults):
-                copy = (request[0], request[1], request[2], 1)
-                new = self.canonical(
-                    record, hands, (*net, copy), memory, alive, faults - 1, verdicts, joins
-                )
-                yield ("is doubled", request[0]), None, False, None, new
         for after, word, fault in self.provider.finish(memory):
             if self._may(fault, faults):
                 new = self.canonical(
@@ -414,7 +414,7 @@ class Machine:
         record, hands, net, memory, alive, faults, verdicts, _ = state
         stored = self.production.records[record]
         names = self.production.names
-        after = self.ledger.take(stored, names[process], NOW, NOW + LEASE)
+        after = self.ledger.take(stored, names[process], NOW + LEASE)
         number = self.production.number(after)
         owner = names.index(stored.lease_owner) if stored.lease_owner else -1
         if stored.state is not State.SENT:
@@ -448,9 +448,15 @@ class Machine:
         overdue = -self.variant.overdue
         if any(request[2] <= overdue for request in net):
             return
-        # a live process that lets its lease run out was paused: that is something gone wrong
-        until = self.production.records[record].lease_until
+        # A live process that lets its lease run out was paused, and so was every worker where
+        # nobody takes what is due: that is something gone wrong.
+        stored = self.production.records[record]
+        until = stored.lease_until
         paused = until == NOW + 1 and any(hand.basis == CURRENT for hand in hands)
+        idle = stored.due_at == NOW and (until is None or until == NOW)
+        if idle and not hands and not net and self._may("away", faults):
+            yield self._away(state)
+        paused = paused or idle
         if paused and not self._may("pause", faults):
             return
         aged = []
@@ -477,3 +483,12 @@ class Machine:
         )  # fmt: skip
         if new != state:
             yield ("time",), None if paused else 8, False, None, new
+
+    def _away(self, state):
+        """For a long time no worker runs at all."""
+        record, hands, net, memory, alive, faults, verdicts, joins = state
+        for _ in range(self.variant.away):
+            record = self.production.later(record)
+            memory = self.provider.later(memory)
+        new = self.canonical(record, hands, net, memory, alive, faults - 1, verdicts, joins)
+        return ("nobody is there for long",), None, False, None, new

@@ -3,7 +3,8 @@
 A provider's memory is a tuple `(effects, keys, jobs, fence)`:
 
 * `effects`: `(key, attempt, left)` in order; the n-th has the reference `Tn`. While `left` is above
-  0 a look-up may still overlook it: the time since the *sending* is shorter than the settling time.
+  0 a look-up may still overlook it: the time since the *sending* (for accepted work: since its end)
+  is shorter than the settling time.
 * `keys`: `(key, word, effect, left)`, what is remembered of a key, and for how long (-1: for ever).
 * `jobs`: `(key, attempt)`, accepted and still worked on by a provider that knows no keys.
 * `fence`: attempts up to this number can no longer take effect; `FENCED`: nothing can.
@@ -70,14 +71,14 @@ class Provider:
             if entry[1] == "work":
                 key = entry[0]
                 rest = (effects, tuple(one for one in keys if one != entry), jobs, fence)
-                found.append((self._effect(rest, key, 0, -1), "done", None))
+                found.append((self._effect(rest, key, 0, self.transit), "done", None))
                 refused = self._keep(rest, key, "refused", 0) if self.covers else rest
                 found.append((refused, "refused", "refuse"))
         for job in sorted(set(jobs)):
             left = list(jobs)
             left.remove(job)
             rest = (effects, keys, tuple(left), fence)
-            found.append((self._effect(rest, *job, -1), "done", None))
+            found.append((self._effect(rest, *job, self.transit), "done", None))
             found.append((rest, "refused", "refuse"))
         return found
 
@@ -118,7 +119,7 @@ class Provider:
 
     def _effect(self, memory, key, attempt, left):
         effects, keys, jobs, fence = memory
-        effects = (*effects, (key, attempt, max(left, 0) + 1 if self.lookup and self.lags else 0))
+        effects = (*effects, (key, attempt, left + 1 if self.lookup and self.lags else 0))
         done = (effects, keys, jobs, fence)
         return self._keep(done, key, "done", len(effects)) if self.dedup else done
 

@@ -102,7 +102,6 @@ class Search:
                     bad = ()
                     if order[-1] == new and where == len(order) - 1:
                         dead.add(where)
-                    continue
                 if bad:
                     steps = [*self._path(order, parents, at), new]
                     report.found = Found(list(bad), steps)

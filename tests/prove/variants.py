@@ -33,6 +33,7 @@ class Variant:
     provable: bool = True
     zombie: int | None = None
     overdue: int = 0
+    away: int = 12
     verdicts: int = 0
     joins: int = 0
     turn: tuple = (1, NOW + 1)
@@ -65,7 +66,7 @@ def contract(*, lookup=True, fences=False, settling=SETTLING, budget=BUDGET, **m
     )
 
 
-COMMON = frozenset({"crash", "pause", "lost", "slow", "live", "refuse", "throttle", "not_sent"})
+COMMON = frozenset({"crash", "pause", "away", "lost", "slow", "live", "refuse", "throttle", "not_sent"})
 ASK = frozenset({"silent", "lag"})
 
 KEY_LOOKUP = Variant(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, Repeat
+from ascertain.model.outcome import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,13 @@ def sends_left(record: ActionRecord, contract: Contract, now: float) -> bool:
 def may_ask(record: ActionRecord, contract: Contract, now: float) -> bool:
     """Whether the action half allows one more look-up.
 
-    Asking goes on a little beyond the last possible send, so that absence can still become final.
+    The horizon bounds how long absence or work in progress is watched, a little beyond the last
+    possible send, so that absence can still become final. It never forbids to ask for an answer that
+    nobody has had yet: a ledger that was left alone for days asks first.
     """
     if record.unanswered >= contract.budget.unanswered:
         return False
-    if record.first_sent_at is None:
+    if record.first_sent_at is None or record.evidence in (Evidence.NOT_ASKED, Evidence.UNANSWERED):
         return True
     settling = (contract.lookup.absence_final_after_s or 0.0) if contract.lookup else 0.0
     last = max(record.first_sent_at + contract.budget.horizon_s, record.last_possible_at or 0.0)

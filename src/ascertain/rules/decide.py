@@ -176,7 +176,8 @@ def _unknown(view: View) -> Decision:
         case Evidence.WORKING:
             if can_ask:
                 return Decision(What.LOOK_UP, Reason.BY_SCHEDULE)
-            return _open_end(view, Reason.CANNOT_ASK)
+            spent = view.lookup is Lookup.SPENT
+            return _open_end(view, Reason.BUDGET_SPENT if spent else Reason.CANNOT_ASK)
         case Evidence.NOT_ASKED | Evidence.COUNTED:
             if can_ask:
                 return Decision(What.LOOK_UP, Reason.EVIDENCE_FIRST)

@@ -55,8 +55,11 @@ def answered(
             ask_at = now + (answer.ask_after_s or 5.0)
             return _evidence(record, Evidence.WORKING, "working", now, ask_at=ask_at)
         case _:
+            # silence does not take back that the provider is working on it
+            working = record.evidence is Evidence.WORKING
             return _evidence(
-                record, Evidence.UNANSWERED, answer.reason or "no_answer", now,
+                record, Evidence.WORKING if working else Evidence.UNANSWERED,
+                answer.reason or "no_answer", now,
                 unanswered=record.unanswered + 1, ask_at=now + wait_s,
             )  # fmt: skip
 
@@ -159,8 +162,8 @@ def _found(record: ActionRecord, contract: Contract, answer: Answer, now: float,
             record, Evidence.UNANSWERED, "several_match", now,
             unanswered=record.unanswered + 1, ask_at=now + contract.budget.backoff_max_s,
         )  # fmt: skip
-    resent = record.attempt > 1 and contract.recount_s is not None
-    later = now + (contract.recount_s or 0.0) if resent and not double else None
+    recount = contract.recount_s
+    later = None if recount is None or double else now + recount
     changes = {**closed(), "due_at": later, "ask_at": later}
     if double:
         changes.update(disputed=1, review="duplicate_effect", review_at=now)
@@ -178,6 +181,9 @@ def _absent(
     assert promise is not None  # a look-up was made
     if promise.fences:
         return _evidence(record, Evidence.ABSENT_FINAL, "absent_fenced", now, ask_at=None)
+    if record.evidence is Evidence.WORKING:
+        # the work has just ended, one way or the other; what it did may show only after a while
+        record = record._replace(last_possible_at=now)
     settling = promise.absence_final_after_s
     settled_at = None if settling is None else (record.last_possible_at or now) + settling
     if settled_at is None or asked_at < settled_at:

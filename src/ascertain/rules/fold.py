@@ -12,7 +12,7 @@ from typing import Any
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, Repeat
 from ascertain.model.outcome import DUPLICATE_KINDS, Effect, Evidence, Kind, Outcome
-from ascertain.model.tables import By, Event
+from ascertain.model.tables import By, Event, State
 from ascertain.rules.moves import (
     FREE,
     Move,
@@ -68,6 +68,21 @@ def settle(
             return _doubt(record, outcome, By.CALL, now, not_before_at=now + _wait(outcome, wait_s))
 
 
+def take(record: ActionRecord, *, owner: str, until: float) -> ActionRecord:
+    """A lease for an action that nobody works on; no event.
+
+    Whoever held the lease of a sent action is its sender, and a suspect from now on: the new owner
+    may die before it writes :func:`lose`, and the next one would see only *its* name.
+    """
+    suspect, attempt = record.suspect, f"#{record.attempt}"
+    known = any(name.endswith(attempt) for name in suspect.split(","))
+    if record.state is State.SENT and record.lease_owner and not known:
+        suspect = join_suspect(suspect, record.lease_owner + attempt)
+    return record._replace(
+        lease_owner=owner, lease_until=until, due_at=until, fence=record.fence + 1, suspect=suspect
+    )
+
+
 def lose(
     record: ActionRecord, *, reason: str, suspect: str, now: float, by: By, keep_lease: bool = False
 ) -> Move:
@@ -98,7 +113,12 @@ def close_absent(record: ActionRecord, *, now: float) -> Move:
 
 
 def hold(record: ActionRecord, *, due_at: float | None, now: float) -> Move:
-    """Let go of the action until something is due; no event."""
+    """Let go of the action until something is due; no event.
+
+    An attempt under way stays due when its lease ends, whatever its holder thinks.
+    """
+    if record.state is State.SENT:
+        return Move(record._replace(updated_at=now), ())
     return Move(record._replace(**FREE, due_at=due_at, updated_at=now), ())
 
 

@@ -190,22 +190,25 @@ def heals(record: ActionRecord, contract: Contract, reason: str, now: float) -> 
 
     To be asked when a worker opens a case; the contract has a key or a look-up that fences.
     """
-    budget = contract.budget
     until = last_send_at(record, contract)
-    spent = (
-        max(record.attempt, record.sends) >= budget.sends
-        or record.unanswered >= budget.unanswered
-        or (until is not None and now >= until)
+    may_send = (
+        max(record.attempt, record.sends) < contract.budget.sends
+        and (until is None or now < until)
+        and not record.refused
     )
+    may_ask = contract.lookup is not None and record.unanswered < contract.budget.unanswered
     fences = contract.lookup is not None and contract.lookup.fences
     keyed = contract.repeat in (Repeat.BY_KEY, Repeat.BY_NATURE)
+    seen = record.evidence not in (Evidence.NOT_ASKED, Evidence.UNANSWERED)
     allowed = (
         record.disputed
-        or spent
-        # a refusal that covers only its own sending, and an earlier one that may still arrive
-        or (keyed and not fences and record.refused and (record.suspect or not contract.lookup))
-        # accepted and still worked on, by a provider that cannot be asked
-        or (record.evidence is Evidence.WORKING and not contract.lookup)
+        # refused for a while, until nothing may be sent any more: a person may wish it anew
+        or (record.state is State.REJECTED and not may_send)
+        or not (may_send or may_ask)
+        # all that could be asked was answered, and nothing may be sent again
+        or (not may_send and seen and not fences)
+        # accepted and worked on for longer than the horizon, or by a provider that cannot be asked
+        or (record.evidence is Evidence.WORKING and (reason == "budget_spent" or not may_ask))
     )
     if allowed or not (fences or keyed):
         return []
