@@ -11,7 +11,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.report.promises import promises_of
 from ascertain.report.reading import find_one, is_observed
 from ascertain.report.reasons import sentence_of
-from ascertain.report.story import Moment, Story, story_of
+from ascertain.report.story import Moment, Story, holder_is_gone, story_of
 from ascertain.report.words import ago, clock, day_and_time, many, sender_words
 from ascertain.runtime.clock import LedgerClock
 
@@ -78,9 +78,7 @@ def _facts(story: Story) -> list[tuple[str, Cell]]:
     if record.handle:
         rows.append(("handle", record.handle))
     if record.lease_owner and record.lease_until is not None:
-        holds = "held" if record.lease_until > now else "expired"
-        whom = sender_words(record.lease_owner)
-        rows.append(("lease", f"{holds} by {whom}, until {ago(record.lease_until, now)}"))
+        rows.append(("lease", _lease(record, record.lease_owner, record.lease_until, now)))
     if record.suspect:
         alive = ", ".join(sender_words(name) for name in record.suspect.split(",") if name)
         rows.append(("may live", f"{alive}: it could still send"))
@@ -89,6 +87,13 @@ def _facts(story: Story) -> list[tuple[str, Cell]]:
     rows.append(("next", story.upcoming.in_words(now)))
     rows += [(f"told {language}", said) for language, said in story.told.items()]
     return rows
+
+
+def _lease(record: ActionRecord, owner: str, until: float, now: float) -> str:
+    whom = sender_words(owner)
+    if holder_is_gone(record):
+        return f"of {whom}, which is gone"
+    return f"of {whom}, {'ends' if until > now else 'ended'} {ago(until, now)}"
 
 
 def _attempts(record: ActionRecord) -> str:

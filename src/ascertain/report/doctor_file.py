@@ -24,11 +24,10 @@ def is_ledger_file(path: Path) -> bool:
 
 
 def file_checks(path: Path) -> Iterator[Check]:
-    """Journal, permissions, secret and space of a ledger that exists."""
+    """Journal, permissions and space of a ledger that exists."""
     yield _journal(path)
     yield _space(path)
     yield from _permissions(path)
-    yield from _secret(path)
 
 
 def _journal(path: Path) -> Check:
@@ -91,26 +90,29 @@ def _permissions(path: Path) -> Iterator[Check]:
         yield ok("ledger-mode", "The ledger is not open to everybody on this machine.")
 
 
-def _secret(path: Path) -> Iterator[Check]:
+def secret_check(path: Path, *, opens: bool) -> Check:
+    """Where the secret comes from, and who can read it.
+
+    :param opens: whether the ledger could be opened, so that there is a secret somewhere.
+    """
     if os.environ.get(ENVIRONMENT):
-        yield ok("secret", f"The secret comes from {ENVIRONMENT}.")
-        return
+        return ok("secret", f"The secret comes from {ENVIRONMENT}.")
     secret = path.with_name(path.name + ".secret")
+    if not secret.is_file() and opens:
+        return ok("secret", "The secret is passed by the app (secret=).")
     if not secret.is_file():
-        yield bad(
+        return bad(
             "secret", f"The secret {secret.name} is not beside the ledger.",
             f"Restore it from the backup of the ledger, set {ENVIRONMENT}, or name the app that "
             "passes secret=.",
         )  # fmt: skip
-        return
     mode = secret.stat().st_mode
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        yield bad(
+        return bad(
             "secret", f"The secret {secret.name} is open to others (mode {mode & 0o777:04o}).",
             f"chmod 600 {secret}",
         )  # fmt: skip
-    else:
-        yield ok("secret", "The secret lies beside the ledger, for its owner only.")
+    return ok("secret", "The secret lies beside the ledger, for its owner only.")
 
 
 def _is_reachable(path: Path) -> bool:

@@ -9,6 +9,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
 from ascertain.report.doctor import Check, bad, ok, warn
 from ascertain.report.reading import contract_of, is_observed, walk
+from ascertain.report.story import holder_is_gone
 from ascertain.report.words import many, sender_words, span
 from ascertain.store.ledger import Filter, Ledger
 from ascertain.store.queries import load_migrations
@@ -58,15 +59,16 @@ def _chains(ledger: Ledger, waiting: list[ActionRecord], *, deep: bool) -> Check
 
 
 def _recovering(ledger: Ledger, waiting: list[ActionRecord], now: float) -> Check:
-    seen_at, due_at = ledger.last_heartbeat(), ledger.next_due_at()
+    seen_at = ledger.last_heartbeat()
+    overdue = [at for r in waiting if (at := _due_at(r)) is not None and at <= now - OVERDUE_S]
+    due_at = min([*overdue, ledger.next_due_at() or now])
     if seen_at is None:
         seen = "no worker was seen within a day"
     else:
         seen = f"a worker was seen {span(max(0.0, now - seen_at))} ago"
-    if due_at is None or due_at > now - OVERDUE_S:
+    if due_at > now - OVERDUE_S:
         return ok("recovery", f"Nothing waits for a worker; {seen}.")
-    overdue = sum(1 for r in waiting if r.due_at is not None and r.due_at <= now - OVERDUE_S)
-    count = many(overdue, "open action is", "open actions are") if overdue else "A recount is"
+    count = many(len(overdue), "open action is", "open actions are") if overdue else "A count is"
     said = f"{count} due, the oldest for {span(now - due_at)}; {seen}."
     if seen_at is None or seen_at < now - NOBODY_S:
         return bad("recovery", f"Nobody recovers: {said}", "Start one: ascertain worker MODULE:APP")
@@ -74,6 +76,11 @@ def _recovering(ledger: Ledger, waiting: list[ActionRecord], now: float) -> Chec
         "recovery", f"The worker does not keep up: {said}",
         "Look at its log; raise --concurrency, or start a second one.",
     )  # fmt: skip
+
+
+def _due_at(record: ActionRecord) -> float | None:
+    """When somebody may take it up: at once where who holds it is gone."""
+    return record.updated_at if holder_is_gone(record) else record.due_at
 
 
 def _oldest_unknown(ledger: Ledger, waiting: list[ActionRecord], now: float) -> Check:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ascertain.errors import LedgerError
 from ascertain.report.doctor import Check, Verdict, bad, ok
-from ascertain.report.doctor_file import file_checks, is_ledger_file
+from ascertain.report.doctor_file import file_checks, is_ledger_file, secret_check
 from ascertain.report.doctor_ledger import ledger_checks
 from ascertain.report.findings import Severity
 from ascertain.report.lint import lint
@@ -25,7 +25,9 @@ def examine(
     checks: list[Check] = []
     if is_ledger_file(path):
         checks += file_checks(path)
-        checks += _content(ledger, now, deep=deep)
+        content = _content(ledger, now, deep=deep)
+        checks.append(secret_check(path, opens=not is_unusable(content)))
+        checks += content
     else:
         checks.append(
             bad(

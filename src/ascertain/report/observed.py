@@ -12,6 +12,7 @@ from ascertain.model.contract import OncePer
 from ascertain.model.tables import State
 from ascertain.report.reading import contract_of, is_observed, walk
 from ascertain.report.reasons import sentence_of
+from ascertain.report.story import holder_is_gone
 from ascertain.report.words import iso, many
 from ascertain.store.ledger import Filter, Ledger
 
@@ -156,7 +157,9 @@ def _observed(ledger: Ledger, since: float | None) -> list[ActionRecord]:
 
 def _as_known(record: ActionRecord, now: float) -> ActionRecord:
     """Nobody takes up an observed call whose process died: its answer is lost all the same."""
-    if record.state is not State.SENT or (record.lease_until or now) > now:
+    if record.state is not State.SENT:
+        return record
+    if (record.lease_until or now) > now and not holder_is_gone(record):
         return record
     at = record.lease_until or record.updated_at
     return record._replace(state=State.UNKNOWN, reason="lease_expired", updated_at=at)

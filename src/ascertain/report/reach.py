@@ -153,8 +153,8 @@ def _attribute(owner: Any, name: str) -> Any:
     return _NOTHING
 
 
-def _is_descriptor(value: Any) -> bool:
-    return hasattr(cast("type[Any]", type(value)), "__get__")
+def _is_descriptor(value: object) -> bool:
+    return hasattr(type(value), "__get__")
 
 
 def _attributes(owner: Any) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from ascertain.report.reasons import sentence_of
 from ascertain.report.upcoming import Upcoming, upcoming
 from ascertain.report.words import MOVES, WHO, iso
 from ascertain.rules import texts
+from ascertain.runtime import sender
 from ascertain.store.ledger import Ledger
 
 BORN = "nothing"
@@ -107,10 +108,15 @@ def story_of(ledger: Ledger, record: ActionRecord, now: float) -> Story:
         record=record,
         contract=contract,
         moments=tuple(moment_of(event) for event in ledger.events(record.id)),
-        upcoming=upcoming(record, contract, now),
+        upcoming=upcoming(record, contract, now, gone=holder_is_gone(record)),
         told={} if contract is None or is_observed(record) else told(record, contract),
         now=now,
     )
+
+
+def holder_is_gone(record: ActionRecord) -> bool:
+    """Whether who holds the lease can never act again, as far as can be told from here."""
+    return record.lease_owner is not None and sender.is_gone(record.lease_owner)
 
 
 def told(record: ActionRecord, contract: Contract) -> dict[str, str]:

@@ -55,8 +55,13 @@ _TITLES = {
 }
 
 
-def upcoming(record: ActionRecord, contract: Contract | None, now: float) -> Upcoming:
-    """What comes next, as the worker would decide it now."""
+def upcoming(
+    record: ActionRecord, contract: Contract | None, now: float, *, gone: bool = False
+) -> Upcoming:
+    """What comes next, as the worker would decide it now.
+
+    :param gone: who holds the lease is proven gone, so that it holds no longer.
+    """
     if is_observed(record):
         return Upcoming(
             what="nothing", reason="observed", sentence="It was only observed; nobody acts on it."
@@ -65,7 +70,7 @@ def upcoming(record: ActionRecord, contract: Contract | None, now: float) -> Upc
         return Upcoming(
             what="unclear", reason="no_contract", sentence="Its contract is not in this ledger."
         )
-    if record.lease_until is not None and record.lease_until > now:
+    if record.lease_until is not None and record.lease_until > now and not gone:
         return Upcoming(
             what="in_hand",
             reason="in_flight",
@@ -76,8 +81,8 @@ def upcoming(record: ActionRecord, contract: Contract | None, now: float) -> Upc
         return Upcoming(
             what="lose",
             reason="lease_expired",
-            sentence="Its sender's lease has run out; whoever takes it up asks before anything.",
-            at=record.due_at,
+            sentence="Its sender is gone." if gone else "The lease of its sender has run out.",
+            at=None if gone else record.due_at,
         )
     decision = decide(view_of(record, contract, now, None))
     if record.review is not None:

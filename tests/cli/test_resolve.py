@@ -1,0 +1,112 @@
+"""`ascertain resolve`: a person's verdict, refused wherever nobody can know it yet."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from tests.cli.conftest import until
+
+LEDGER = ("--ledger", "sqlite:///ledger.db")
+
+
+def state_of(cli, action_id):
+    return json.loads(cli("show", action_id, *LEDGER, "--json").out)["action"]["state"]
+
+
+def test_it_happened_by_the_providers_reference(cli, ledger):
+    done = cli("resolve", ledger["review"], "--confirmed", "M77", *LEDGER)
+    assert done.code == 0
+    assert done.out.startswith("confirmed M77\n")
+    assert "unknown --confirm--> confirmed" in done.said
+    assert "a person found that it happened" in done.said
+    assert state_of(cli, ledger["review"]) == "confirmed"
+
+
+def test_it_did_not_happen_by_evidence_which_is_kept(cli, ledger):
+    done = cli(
+        "resolve", ledger["review"], "--not-done", "--evidence", "asked Li", *LEDGER, "--json"
+    )
+    assert done.code == 0
+    told = json.loads(done.out)
+    assert (told["action"]["state"], told["action"]["final"]) == ("rejected", 1)
+    assert told["events"][-1]["by"] == "person"
+    assert told["events"][-1]["evidence"] == ["evidence: asked Li"]
+    assert "a person found that it did not happen" in told["sentence"]
+
+
+@pytest.mark.parametrize("name", ["confirmed", "rejected"])
+@pytest.mark.parametrize(
+    "verdict", [("--confirmed", "X1"), ("--not-done", "--evidence", "looked")]
+)
+def test_what_is_settled_is_never_rewritten(cli, ledger, name, verdict):
+    done = cli("resolve", ledger[name], *verdict, *LEDGER)
+    assert done.code == 4
+    assert "what is known is never rewritten" in done.complained
+    assert state_of(cli, ledger[name]) == name
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--confirmed", "T1", "--not-done", "--evidence", "x"),
+        ("--evidence", "x"),
+        ("--not-done",),
+        ("--not-done", "--evidence", "  "),
+        ("--confirmed", " "),
+        ("--confirmed",),
+    ],
+    ids=" ".join,
+)
+def test_a_verdict_is_one_and_has_what_it_needs(cli, ledger, words):
+    done = cli("resolve", ledger["review"], *words, *LEDGER)
+    assert done.code == 2
+    assert done.err.startswith("ascertain: ")
+    assert state_of(cli, ledger["review"]) == "unknown"
+
+
+def test_an_action_that_there_is_not(cli, ledger):
+    assert cli("resolve", "ffff", "--confirmed", "T1", *LEDGER).code == 3
+
+
+STUCK = """
+from shop import app
+with app.session("chat-42", principal="u7") as session:
+    session.call("send_mail", {"to": "STUCK"})
+"""
+
+
+def test_not_done_is_refused_while_the_process_that_sent_it_lives(cli, spawn, shop, here):
+    os.mkfifo(here / "stuck")  # the body reads from it, and nobody writes: it never ends
+    child = spawn("-c", STUCK, command=sys.executable)
+
+    def gave_up():
+        done = cli("actions", *LEDGER, "--state", "unknown", "--json")
+        return json.loads(done.out)["actions"] if done.code == 0 else None
+
+    (found,) = until(gave_up)
+    verdict = ("resolve", found["id"], "--not-done", "--evidence", "not in the outbox", *LEDGER)
+    done = cli(*verdict)
+    assert done.code == 4
+    assert "code: sender_may_be_alive" in done.err
+    assert f"process {child.pid}" in done.complained
+    assert f"kill {child.pid}" in done.complained
+    assert state_of(cli, found["id"]) == "unknown"
+
+    child.kill()
+    child.wait(timeout=10)
+    assert cli(*verdict).code == 0
+    assert state_of(cli, found["id"]) == "rejected"
+
+
+def test_that_it_happened_may_be_said_while_the_sender_lives(cli, spawn, shop, here):
+    os.mkfifo(here / "stuck")
+    spawn("-c", STUCK, command=sys.executable)
+    (found,) = until(
+        lambda: json.loads(
+            cli("actions", *LEDGER, "--state", "unknown", "--json").out or '{"actions": []}'
+        ).get("actions")
+    )
+    assert cli("resolve", found["id"], "--confirmed", "M1", *LEDGER).code == 0
