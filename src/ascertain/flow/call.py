@@ -165,7 +165,7 @@ def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionReco
             )  # fmt: skip
         )
         if taken.records:
-            return (yield from recover(setting, taken.records[0], taken.previous[0], turn))
+            return (yield from recover(setting, taken.records[0], turn))
         seen = yield from await_other(record, min(0.05, turn.until - now))
         if seen is None:
             return record

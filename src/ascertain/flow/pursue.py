@@ -34,7 +34,8 @@ def pursue(
         match decision.what:
             case What.SEND | What.RESEND:
                 at = record.not_before_at
-                if not (yield from _wait_for(setting, at, turn)):
+                patient = record.evidence is not Evidence.WORKING
+                if not (yield from _wait_for(setting, at, turn, patient)):
                     if record.state is State.PREPARED and (at or now) >= record.send_by_at:
                         decision = Decision(What.WITHDRAW, Reason.NOT_WANTED)
                         return (yield from _end(setting, record, decision)), last

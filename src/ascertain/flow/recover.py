@@ -12,16 +12,11 @@ from ascertain.rules.budget import Turn
 from ascertain.rules.moves import Move
 
 
-def recover(
-    setting: Setting, taken: ActionRecord, previous: ActionRecord, turn: Turn | None
-) -> Flow[ActionRecord]:
-    """Go on with an action just leased.
-
-    :param previous: the action as it stood before the lease: it names whose lease had expired.
-    """
+def recover(setting: Setting, taken: ActionRecord, turn: Turn | None) -> Flow[ActionRecord]:
+    """Go on with an action just leased."""
     record: ActionRecord | None = taken
     if taken.state is State.SENT:
-        record = yield from _lose(setting, taken, previous)
+        record = yield from _lose(setting, taken)
     if record is not None and record.suspect:
         record = yield from _clear(setting, record)
     if record is None:
@@ -30,11 +25,11 @@ def recover(
     return ended
 
 
-def inspect(setting: Setting, taken: ActionRecord, previous: ActionRecord) -> Flow[ActionRecord]:
+def inspect(setting: Setting, taken: ActionRecord) -> Flow[ActionRecord]:
     """Ask the provider once because somebody wants to know; nothing is sent."""
     record: ActionRecord | None = taken
     if taken.state is State.SENT:
-        record = yield from _lose(setting, taken, previous)
+        record = yield from _lose(setting, taken)
     if record is None:
         return taken
     record, lost = yield from look_up(setting, record, None)
@@ -45,17 +40,18 @@ def inspect(setting: Setting, taken: ActionRecord, previous: ActionRecord) -> Fl
     return reply.record
 
 
-def _lose(
-    setting: Setting, taken: ActionRecord, previous: ActionRecord
-) -> Flow[ActionRecord | None]:
-    """An expired lease is a lost answer. Never a reason to run again."""
-    owner = previous.lease_owner
-    gone = (yield from inquire((owner,))) if owner else frozenset[str]()
-    suspect = f"{owner}#{previous.attempt}" if owner and owner not in gone else ""
+def _lose(setting: Setting, taken: ActionRecord) -> Flow[ActionRecord | None]:
+    """An expired lease is a lost answer. Never a reason to run again.
+
+    Its sender became a suspect when the lease was taken over; one that is proven gone is none.
+    """
+    suspects = tuple(name for name in taken.suspect.split(",") if name)
+    gone = (yield from inquire(suspects)) if suspects else frozenset[str]()
+    left = ",".join(name for name in suspects if name not in gone)
     move = fold.lose(
-        taken,
+        taken._replace(suspect=left),
         reason="lease_expired",
-        suspect=suspect,
+        suspect="",
         now=setting.clock(),
         by=By.WORKER,
         keep_lease=True,

@@ -158,7 +158,9 @@ class Contract:
     @property
     def recount_s(self) -> float | None:
         """When to count the effects after a confirmation; None: a double cannot come about."""
-        if self.lookup is None or self.lookup.fences or self.repeat is Repeat.BY_KEY:
+        if self.lookup is None or self.repeat is Repeat.BY_KEY:
+            return None
+        if self.lookup.fences == "attempt":
             return None
         if self.recount_after_s is not None:
             return self.recount_after_s or None

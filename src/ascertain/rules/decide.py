@@ -176,6 +176,8 @@ def _unknown(view: View) -> Decision:
         case Evidence.WORKING:
             if can_ask:
                 return Decision(What.LOOK_UP, Reason.BY_SCHEDULE)
+            if view.lookup is Lookup.NONE and can_repeat:
+                return _resend(view, Reason.SAME_KEY)  # by its schedule: the only way to ask
             spent = view.lookup is Lookup.SPENT
             return _open_end(view, Reason.BUDGET_SPENT if spent else Reason.CANNOT_ASK)
         case Evidence.NOT_ASKED | Evidence.COUNTED:

@@ -60,9 +60,10 @@ def settle(
         case Effect.NOT_SENT:
             return _not_sent(record, outcome, now, wait_s)
         case Effect.ACCEPTED:
+            at = now + (outcome.ask_after_s or 5.0)
             return _doubt(
                 record, outcome, By.CALL, now, evidence=Evidence.WORKING, handle=outcome.handle,
-                ask_at=now + (outcome.ask_after_s or 5.0),
+                ask_at=at, not_before_at=at,
             )  # fmt: skip
         case Effect.UNKNOWN:
             return _doubt(record, outcome, By.CALL, now, not_before_at=now + _wait(outcome, wait_s))

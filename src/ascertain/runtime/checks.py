@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any, cast
+from typing import Any, TypeGuard
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Kind
@@ -94,4 +94,8 @@ def _verdict(values: list[Any]) -> str:
 
 
 async def _awaited(value: Any) -> Any:
-    return await cast("Awaitable[Any]", value) if isinstance(value, Awaitable) else value
+    return await value if _is_awaitable(value) else value
+
+
+def _is_awaitable(value: Any) -> TypeGuard[Awaitable[Any]]:
+    return isinstance(value, Awaitable)

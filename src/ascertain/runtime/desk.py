@@ -135,7 +135,7 @@ class Desk:
         )
         assert isinstance(taken, Taken)
         if taken.records:
-            flow: Flow[ActionRecord] = inspect(setting, taken.records[0], taken.previous[0])
+            flow: Flow[ActionRecord] = inspect(setting, taken.records[0])
             self._driver(entry).drive(flow)
 
     def _driver(self, entry: Entry) -> SyncDriver:

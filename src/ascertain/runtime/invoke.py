@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextvars import Token
 from time import monotonic
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeGuard
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Report
@@ -97,7 +97,11 @@ def asked_of(record: ActionRecord, arguments: dict[str, Any]) -> Asked:
 
 def drained(value: Any) -> Any:
     """A write that streams has happened only once it is read to its end."""
-    return list(cast("Iterator[Any]", value)) if isinstance(value, Iterator) else value
+    return list(value) if _is_stream(value) else value
+
+
+def _is_stream(value: Any) -> TypeGuard[Iterator[Any]]:
+    return isinstance(value, Iterator)
 
 
 def report(

@@ -74,8 +74,7 @@ class Worker:
         try:
             while not self._stopping:
                 taken = await self._take(self._concurrency - len(running))
-                for record, previous in taken:
-                    running.add(asyncio.create_task(self._recover(record, previous)))
+                running |= {asyncio.create_task(self._recover(record)) for record in taken}
                 if running and (taken or len(running) >= self._concurrency):
                     _, running = await asyncio.wait(
                         running, return_when=asyncio.FIRST_COMPLETED, timeout=IDLE_S
@@ -96,11 +95,11 @@ class Worker:
             if not taken:
                 return count
             count += len(taken)
-            await asyncio.gather(*(self._recover(record, before) for record, before in taken))
+            await asyncio.gather(*(self._recover(record) for record in taken))
 
-    async def _take(self, room: int) -> list[tuple[ActionRecord, ActionRecord]]:
+    async def _take(self, room: int) -> tuple[ActionRecord, ...]:
         if room <= 0:
-            return []
+            return ()
         now = self._hands.clock()
         until = now + self._lease_s()
         try:
@@ -109,12 +108,12 @@ class Worker:
             reply = await self._hands.committer.commit_async(take)
         except LedgerClosed:
             self._stopping = True
-            return []
+            return ()
         except LedgerError:
             log.exception("due actions could not be read; trying again")
-            return []
+            return ()
         assert isinstance(reply, Taken)
-        return list(zip(reply.records, reply.previous, strict=True))
+        return reply.records
 
     def _look_around(self, now: float) -> frozenset[str]:
         """Say that somebody is here, and see whose leases nobody will ever use again."""
@@ -133,23 +132,23 @@ class Worker:
         )
         return self._hands.lease_s + longest
 
-    async def _recover(self, record: ActionRecord, previous: ActionRecord) -> None:
+    async def _recover(self, record: ActionRecord) -> None:
         try:
-            await self._drive(record, previous)
+            await self._drive(record)
         except Exception:
             # the lease runs out and the action is taken again: nothing is lost, and it is seen
             log.exception("%s: recovery of action %s broke", record.tool, record.id)
         else:
             self.recovered += 1
 
-    async def _drive(self, record: ActionRecord, previous: ActionRecord) -> None:
+    async def _drive(self, record: ActionRecord) -> None:
         hands = self._hands
         entry = hands.registry.find(record.tool)
         contract = await self._offload(hands.contract_of, record, entry)
         if entry is None or contract is None:
             await self._give_to_person(record)
             return
-        flow = recover(hands.setting(entry, contract), record, previous, None)
+        flow = recover(hands.setting(entry, contract), record, None)
         driver = AsyncDriver(hands, entry, self._detached)
         home = self._loop_of() if entry.is_async else None
         if home is None or home is asyncio.get_running_loop() or home.is_closed():

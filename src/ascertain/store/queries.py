@@ -24,24 +24,18 @@ class Query:
     parameters: tuple[str, ...]
     text: str
 
-    def numbered(self, parameters: Iterable[str] = ()) -> str:
-        """The text with ``?1, ?2, ...`` in the order of the parameters (SQLite).
+    def marked(self, parameters: Iterable[str] = ()) -> tuple[str, tuple[int, ...]]:
+        """The text with ``?`` for each parameter, and which parameter each of them is.
+
+        Not ``?1``: some releases of Python take that for a name and warn each time.
 
         :raises ValueError: the text uses a parameter that is not announced, or the reverse.
         """
-        order = {name: place for place, name in enumerate(parameters or self.parameters, 1)}
-        used = set(_PARAMETER.findall(self.text))
-        if used != set(order):
-            raise ValueError(f"Query {self.name}: parameters {sorted(used ^ set(order))} differ.")
-        return _PARAMETER.sub(lambda found: f"?{order[found[1]]}", self.text)
-
-    def placed(self, placeholder: str) -> str:
-        """The text with one kind of placeholder, for drivers that count them (see ``order``)."""
-        return _PARAMETER.sub(placeholder, self.text)
-
-    def order(self) -> tuple[str, ...]:
-        """The parameters as often and in the order as they stand in the text."""
-        return tuple(_PARAMETER.findall(self.text))
+        places = {name: place for place, name in enumerate(parameters or self.parameters)}
+        used = tuple(found[1] for found in _PARAMETER.finditer(self.text))
+        if set(used) != set(places):
+            raise ValueError(f"Query {self.name}: {sorted(set(used) ^ set(places))} differ.")
+        return _PARAMETER.sub("?", self.text), tuple(places[name] for name in used)
 
     def expanded(self, **macros: str) -> Query:
         """The query with its macros filled in; unknown ones stay for later."""

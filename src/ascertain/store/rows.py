@@ -115,5 +115,6 @@ class RowStatement:
             ),
         )
         places = {**AT, **{name: len(FIELDS) + i for i, name in enumerate(self._extra)}}
-        used = text.used()
-        return text.numbered(used), itemgetter(*(places[name] for name in used))
+        names = text.used()
+        marked, order = text.marked(names)
+        return marked, itemgetter(*(places[names[place]] for place in order))

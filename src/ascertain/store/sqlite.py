@@ -145,7 +145,7 @@ class SqliteLedger:
     def get(self, action_id: str) -> ActionRecord | None:
         """The action as it stands, or None."""
         with self._file.reading() as db:
-            row = db.execute(SQL["by_id"], (action_id,)).fetchone()
+            row = run(db, "by_id", action_id).fetchone()
         return to_record(row) if row else None
 
     def find(self, query: Filter) -> list[ActionRecord]:
@@ -172,7 +172,7 @@ class SqliteLedger:
     def events(self, action_id: str) -> list[EventRecord]:
         """What happened to the action, oldest first; empty for a tombstone."""
         with self._file.reading() as db:
-            rows = db.execute(SQL["events_of"], (action_id,)).fetchall()
+            rows = run(db, "events_of", action_id).fetchall()
         return [EventRecord(row[0], row[1], row[2] or None, *row[3:12]) for row in rows]
 
     def arguments(self, action_id: str) -> str | None:
@@ -196,7 +196,7 @@ class SqliteLedger:
     def holders(self, now: float) -> list[str]:
         """Whose leases hold right now."""
         with self._file.reading() as db:
-            return [owner for (owner,) in db.execute(SQL["holders"], (now,))]
+            return [owner for (owner,) in run(db, "holders", now)]
 
     def counts(self) -> dict[str, int]:
         """Open actions by state, plus ``review`` and ``disputed``; cost grows with what is open."""
@@ -205,7 +205,7 @@ class SqliteLedger:
             for name in ("count_due", "count_waiting"):
                 for state, count in db.execute(SQL[name]):
                     counts[state] = counts.get(state, 0) + count
-            review, disputed = db.execute(SQL["count_review"]).fetchone()
+            review, disputed = run(db, "count_review").fetchone()
         return {**counts, "review": review, "disputed": disputed}
 
     def last_heartbeat(self) -> float | None:
@@ -233,8 +233,8 @@ class SqliteLedger:
     def heartbeat(self, owner: str, now: float) -> None:
         """A worker says that it is alive."""
         with self._file.transaction() as db:
-            db.execute(SQL["beat"], (owner, now))
-            db.execute(SQL["forget_beats"], (now - _BEATS_KEPT_S,))
+            run(db, "beat", owner, now)
+            run(db, "forget_beats", now - _BEATS_KEPT_S)
 
     def close(self) -> None:
         """Close all handles of this process; idempotent."""
@@ -283,7 +283,7 @@ def _is_written(db: sqlite3.Connection, work: Work, replies: Sequence[Reply | No
         if prepared.events:
             event = (record.id, record.n, record.head)
             return db.execute(SQL["has_event"], event).fetchone() is not None
-        row = db.execute(SQL["by_id"], (record.id,)).fetchone()
+        row = run(db, "by_id", record.id).fetchone()
         return row is not None and to_record(row) == record
     return False
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ascertain.errors import ActionNotFound, IllegalTransition, LedgerFull
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import Event
+from ascertain.rules import fold
 from ascertain.rules.identity import match
 from ascertain.rules.mac import Mac
 from ascertain.store.compact import compact_json
@@ -154,8 +155,8 @@ class Batch:
 
     def flush(self) -> None:
         """Write the events and payloads of all."""
-        self._db.executemany(SQL["insert_event"], self._events)
-        self._db.executemany(SQL["put_payload"], self._payloads)
+        run_many(self._db, "insert_event", self._events)
+        run_many(self._db, "put_payload", self._payloads)
 
     # ------------------------------------------------------------------------------------ reserve
 
@@ -173,19 +174,17 @@ class Batch:
             return self._stored(record) or IllegalTransition(f"Action {record.id} exists already.")
         self._intents.add(record.intent)
         if record.contract not in self._known_contracts:
-            self._db.execute(SQL["put_contract"], (record.contract, operation.contract_json))
+            run(self._db, "put_contract", record.contract, operation.contract_json)
             self.new_contracts.add(record.contract)
         self._keep(prepared)
         return Reserved(record=record, via="new")
 
     def _stored(self, wanted: ActionRecord) -> Reply | None:
         if wanted.call_id is not None:
-            row = self._db.execute(
-                SQL["by_call_id"], (wanted.session, wanted.tenant, wanted.call_id)
-            ).fetchone()
+            row = run(self._db, "by_call_id", wanted.session, wanted.tenant, wanted.call_id).fetchone()
             if row is not None:
                 return Reserved(record=to_record(row), via="call_id")
-        rows = self._db.execute(SQL["by_intent"], (wanted.intent,)).fetchall()
+        rows = run(self._db, "by_intent", wanted.intent).fetchall()
         found, via = match(wanted, [to_record(row) for row in rows])
         if found is None:
             return None
@@ -202,13 +201,10 @@ class Batch:
         if len(operation.drafts) > 1 and not is_direct(before.state, record.state):
             for draft in operation.drafts[:-1]:
                 if draft.start is not draft.end:
-                    self._db.execute(
-                        SQL["pass_through"],
-                        (draft.end.value, before.id, before.n, before.fence),
-                    )
+                    run(self._db, "pass_through", draft.end.value, before.id, before.n, before.fence)
         sql, values = _ADVANCE.bind(prepared.values, final_changes=before.final != record.final)
         if not self._db.execute(sql, values).rowcount:
-            row = self._db.execute(SQL["by_id"], (before.id,)).fetchone()
+            row = run(self._db, "by_id", before.id).fetchone()
             if row is None:
                 return ActionNotFound(f"There is no action {before.id} in the ledger.")
             return Lost(record=to_record(row))
@@ -222,23 +218,23 @@ class Batch:
         tools = None if operation.tools is None else compact_json(sorted(operation.tools))
         gone = compact_json(sorted(operation.gone)) if operation.gone else None
         if operation.action_id is None:
-            rows = self._db.execute(SQL["due"], (now, tools, operation.limit)).fetchall()
+            rows = run(self._db, "due", now, tools, operation.limit).fetchall()
             left = operation.limit - len(rows)
             if gone is not None and left > 0:
-                rows += self._db.execute(SQL["due_of_gone"], (gone, now, tools, left)).fetchall()
+                rows += run(self._db, "due_of_gone", gone, now, tools, left).fetchall()
         else:
             one = (operation.action_id, now, gone or "[]", tools)
             rows = self._db.execute(SQL["due_one"], one).fetchall()
         previous = tuple(to_record(row) for row in rows)
         records = tuple(
-            record._replace(
-                lease_owner=operation.owner, lease_until=until, due_at=until,
-                fence=record.fence + 1,
-            )
-            for record in previous
-        )  # fmt: skip
+            fold.take(record, owner=operation.owner, until=until) for record in previous
+        )
         self._db.executemany(
-            SQL["lease"], [(operation.owner, until, record.fence, record.id) for record in records]
+            SQL["lease"],
+            [
+                (operation.owner, until, record.fence, record.suspect, record.id)
+                for record in records
+            ],
         )
         return Taken(records=records, previous=previous)
 

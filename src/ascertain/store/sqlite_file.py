@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +26,9 @@ QUERIES = {
     name: query.expanded(action=COLUMNS)
     for name, query in load_queries("queries.sql", "sqlite.sql").items()
 }
-SQL = {name: query.numbered() for name, query in QUERIES.items() if query.parameters != ("*",)}
+_FORMS = {
+    name: query.marked() for name, query in QUERIES.items() if query.parameters != ("*",)
+}
 
 MAX_READERS = 8
 _CACHED_STATEMENTS = 512
@@ -44,6 +46,17 @@ _RULE_ROWS = sorted(
     )
     for rule in RULES + NOTES
 )
+
+
+def run(db: sqlite3.Connection, name: str, *values: object) -> sqlite3.Cursor:
+    """Run a named query with the values of its parameters, in the order that it announces."""
+    text, order = _FORMS[name]
+    return db.execute(text, [values[place] for place in order])
+
+
+def run_many(db: sqlite3.Connection, name: str, rows: Iterable[Sequence[object]]) -> None:
+    """Run a named query, whose parameters appear in order, for each of the rows."""
+    db.executemany(_FORMS[name][0], rows)
 
 
 class LedgerFile:
@@ -193,7 +206,7 @@ class LedgerFile:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
-        if sorted(db.execute(SQL["rules"])) != _RULE_ROWS:
+        if sorted(run(db, "rules")) != _RULE_ROWS:
             raise LedgerCorrupt(
                 f"The transition table in the ledger {self.path} is not the one of this release.",
                 next_step="Use the release that wrote it; the table changes only by a migration.",
@@ -230,7 +243,7 @@ class LedgerFile:
             db.execute(SQL["put_meta"], ("secret_id", secrets.secret_id(secret)))
 
     def _check_secret(self, db: sqlite3.Connection) -> bytes:
-        row = db.execute(SQL["get_meta"], ("secret_id",)).fetchone()
+        row = run(db, "get_meta", "secret_id").fetchone()
         if row is None:
             raise LedgerCorrupt(f"The ledger {self.path} does not say which secret it needs.")
         secret = self._given_secret or secrets.read_secret_file(self.path)
@@ -299,7 +312,7 @@ def schema_of(db: sqlite3.Connection, path: Path) -> int:
         return 0
     row = None
     if {"meta", "action", "event", "rule"} <= tables:
-        row = db.execute(SQL["get_meta"], ("schema",)).fetchone()
+        row = run(db, "get_meta", "schema").fetchone()
     if row is None or not row[0].isdecimal():
         raise LedgerCorrupt(
             f"The file {path} is a database, but not a ledger.",
@@ -314,7 +327,7 @@ def migrate(db: sqlite3.Connection, *, since: int, until: int | None = None) -> 
         for statement in _statements(script):
             db.execute(statement)
         db.execute(SQL["put_meta"], ("schema", str(number)))
-    db.executemany(SQL["put_rule"], _RULE_ROWS)
+    run_many(db, "put_rule", _RULE_ROWS)
 
 
 def _statements(script: str) -> Iterator[str]:

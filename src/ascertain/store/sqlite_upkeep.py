@@ -22,13 +22,13 @@ def verify(file: LedgerFile, mac: Mac, action_id: str | None) -> Iterator[str]:
     last = ""
     while True:
         with file.reading() as db:
-            ids = [row[0] for row in db.execute(SQL["ids_after"], (last, _AT_ONCE))]
+            ids = [row[0] for row in run(db, "ids_after", last, _AT_ONCE)]
         if not ids:
             break
         yield from _check_some(file, mac, ids)
         last = ids[-1]
     with file.reading() as db:
-        orphans = [row[0] for row in db.execute(SQL["orphans"])]
+        orphans = [row[0] for row in run(db, "orphans")]
     for orphan in orphans:
         yield f"Action {orphan}: it has been deleted; events or payload of it are still there."
 
@@ -37,7 +37,7 @@ def bury(file: LedgerFile, mac: Mac, closed_before: float, limit: int) -> int:
     """Reduce closed actions to tombstones; see :meth:`~ascertain.store.ledger.Ledger.bury`."""
     # The search reads everything, so it does not hold the lock that writers wait for.
     with file.reading() as db:
-        ids = [row[0] for row in db.execute(SQL["closed"], (closed_before, limit))]
+        ids = [row[0] for row in run(db, "closed", closed_before, limit)]
     buried = 0
     for start in range(0, len(ids), _AT_ONCE):
         with file.transaction() as db:
@@ -62,10 +62,10 @@ def _bury_one(db: sqlite3.Connection, mac: Mac, action_id: str, closed_before: f
         return False  # evidence of tampering is not removed
     stand = stored.events[-1][12]
     seal = tombstone_seal(mac, record, record.n, record.head, stand)
-    db.execute(SQL["bury_seal"], (action_id, record.n, record.head, stand, seal))
-    db.execute(SQL["bury_events"], (action_id,))
-    db.execute(SQL["bury_payload"], (action_id,))
-    db.execute(SQL["bury_row"], (action_id,))
+    run(db, "bury_seal", action_id, record.n, record.head, stand, seal)
+    run(db, "bury_events", action_id)
+    run(db, "bury_payload", action_id)
+    run(db, "bury_row", action_id)
     return True
 
 
@@ -86,18 +86,18 @@ def _check_some(file: LedgerFile, mac: Mac, ids: list[str]) -> Iterator[str]:
 
 
 def _stored(db: sqlite3.Connection, action_id: str) -> Stored | None:
-    row = db.execute(SQL["by_id"], (action_id,)).fetchone()
+    row = run(db, "by_id", action_id).fetchone()
     if row is None:
         return None
     payloads: dict[str, tuple[bytes, str]] = {}
     for what in ("args", "result"):
-        found = db.execute(SQL["payload_of"], (action_id, what)).fetchone()
+        found = run(db, "payload_of", action_id, what).fetchone()
         if found is not None:
             payloads[what] = (found[1], found[0])
-    grave = db.execute(SQL["tombstone_of"], (action_id,)).fetchone()
+    grave = run(db, "tombstone_of", action_id).fetchone()
     return Stored(
         record=to_record(row),
-        events=db.execute(SQL["events_of"], (action_id,)).fetchall(),
+        events=run(db, "events_of", action_id).fetchall(),
         payloads=payloads,
         tombstone=Tombstone(n=grave[0], head=grave[1], stand=grave[2], seal=grave[3])
         if grave

@@ -40,8 +40,9 @@ SELECT {action} FROM action WHERE intent = :intent ORDER BY id DESC;
 -- name: holders (now)
 SELECT DISTINCT lease_owner FROM action WHERE due_at IS NOT NULL AND lease_until > :now;
 
--- name: lease (owner, until, fence, id)
-UPDATE action SET lease_owner = :owner, lease_until = :until, due_at = :until, fence = :fence
+-- name: lease (owner, until, fence, suspect, id)
+UPDATE action SET lease_owner = :owner, lease_until = :until, due_at = :until, fence = :fence,
+    suspect = :suspect
 WHERE id = :id;
 
 -- name: next_due

@@ -45,12 +45,13 @@ class LeaseRules:
         assert ledger.get(sent.id) == sent
 
     def test_an_expired_lease_is_taken_with_its_former_owner_named(self, ledger: Ledger) -> None:
-        """Fence, owner, lease and due time change; no event is written."""
+        """Fence, owner, lease and due time change, and the sender is a suspect; no event."""
         sent = submit(ledger, reserve_sent(wanted(), owner="dead"), Reserved).record
         taken = _take(ledger, now=NOW + LEASE_S)
         assert taken.previous == (sent,)
         (record,) = taken.records
-        assert record == sent._replace(lease_owner="worker", lease_until=FAR, due_at=FAR, fence=2)
+        leased = sent._replace(lease_owner="worker", lease_until=FAR, due_at=FAR, fence=2)
+        assert record == leased._replace(suspect=f"dead#{sent.attempt}")
         assert ledger.get(sent.id) == record
         assert len(ledger.events(sent.id)) == 2
 

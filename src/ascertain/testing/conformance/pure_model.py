@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ascertain.errors import IllegalTransition
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.tables import NOTES, RULES, Event, State
+from ascertain.rules import fold
 from ascertain.rules.identity import match
 from ascertain.store.ledger import (
     Advance,
@@ -89,10 +90,7 @@ class PureLedger:
             found = [one] if one is not None and free else []
         until = operation.lease_until
         for record in found:
-            self.actions[record.id] = record._replace(
-                lease_owner=operation.owner, lease_until=until, due_at=until,
-                fence=record.fence + 1,
-            )  # fmt: skip
+            self.actions[record.id] = fold.take(record, owner=operation.owner, until=until)
         records = tuple(self.actions[record.id] for record in found)
         return Taken(records=records, previous=tuple(found))
 
