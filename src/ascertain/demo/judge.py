@@ -1,0 +1,265 @@
+"""Whether words and deeds agree: the provider's books and the ledger against what was told.
+
+Nothing here trusts an agent's own view of things. Each finding carries the name of the invariant
+that does not hold, and its counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ascertain.demo.stories import Intent, Story
+from ascertain.demo.telling import Told
+from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.tables import Event, State
+from ascertain.testing.invariants import (
+    BOUNDED_RESOLUTION,
+    KEY_STABILITY,
+    NO_DUPLICATE_EFFECT,
+    NO_LIE,
+    NO_LOST_ACTION,
+    PROJECTION,
+    SINGLE_WINNER,
+    WorldEffect,
+    no_duplicate_effect,
+    no_lie,
+    projection,
+    somebody_comes_back,
+)
+from ascertain.testing.world import Arrival, Effect
+
+MODEL_TRUTH = "ModelTruth"
+REQUIRED_END = "RequiredEnd"
+
+CHECKED = (
+    NO_DUPLICATE_EFFECT,
+    KEY_STABILITY,
+    NO_LIE,
+    MODEL_TRUTH,
+    NO_LOST_ACTION,
+    BOUNDED_RESOLUTION,
+    SINGLE_WINNER,
+    PROJECTION,
+    REQUIRED_END,
+)
+_REFERENCE = re.compile(r"\b(?:T|X|N|ship-|inv-)\d+\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What does not hold, with its counts, in one line."""
+
+    invariant: str
+    line: str
+    count: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """One intent, and everything that is on record about it.
+
+    :param placed: references that the provider had before anybody asked.
+    :param taken_over: a worker must have taken it up, exactly once.
+    """
+
+    intent: Intent
+    records: tuple[ActionRecord, ...]
+    events: tuple[EventRecord, ...]
+    effects: tuple[Effect, ...]
+    posts: tuple[Arrival, ...]
+    lookups: tuple[Arrival, ...]
+    told: tuple[Told, ...]
+    placed: frozenset[str]
+    taken_over: bool
+
+
+def judge(story: Story, deeds: Sequence[Deed]) -> list[Finding]:
+    """Everything that does not agree in a story; an empty list is the only good one."""
+    found: list[Finding] = []
+    for deed in deeds:
+        found += _effects(deed)
+        found += _keys(deed)
+        found += _ledger(deed)
+        found += _winner(deed)
+        found += _end(deed)
+    found += _statements(deeds)
+    found += _words(story, deeds)
+    return found
+
+
+# -------------------------------------------------------------------------------- what happened
+
+
+def _effects(deed: Deed) -> Iterator[Finding]:
+    sendings = {effect.arrival for effect in deed.effects}
+    order = deed.intent.order
+    if len(sendings) > 1:
+        line = f"{len(deed.effects)} effects for 1 intent ({order}): {_refs(deed)}"
+        yield Finding(invariant=NO_DUPLICATE_EFFECT, line=line, count=len(sendings) - 1)
+    for record in deed.records:
+        for violation in no_duplicate_effect(record, _in_world(deed, record)):
+            if len(sendings) <= 1:
+                yield Finding(invariant=violation.invariant, line=f"{violation.story} ({order})")
+    keys = {record.key for record in deed.records}
+    for effect in deed.effects:
+        if effect.key not in keys and len(sendings) <= 1:
+            line = f"1 effect without an action of its key: {effect.ref} ({order})"
+            yield Finding(invariant=NO_LOST_ACTION, line=line)
+
+
+def _keys(deed: Deed) -> Iterator[Finding]:
+    keys = {came.key for came in deed.posts} | {record.key for record in deed.records}
+    if len(keys) > 1:
+        line = f"{len(keys)} keys for 1 intent ({deed.intent.order})"
+        yield Finding(invariant=KEY_STABILITY, line=line, count=len(keys) - 1)
+
+
+def _in_world(deed: Deed, record: ActionRecord) -> list[WorldEffect]:
+    return [
+        WorldEffect(key=effect.key or "", ref=effect.ref, sending=str(effect.arrival))
+        for effect in deed.effects
+        if effect.key == record.key
+    ]
+
+
+def _refs(deed: Deed) -> str:
+    return ", ".join(effect.ref for effect in deed.effects) or "nothing"
+
+
+# --------------------------------------------------------------------------------- what is recorded
+
+
+def _ledger(deed: Deed) -> Iterator[Finding]:
+    order = deed.intent.order
+    if len(deed.records) != 1:
+        line = f"{len(deed.records)} actions for 1 intent ({order})"
+        yield Finding(invariant=NO_LOST_ACTION, line=line)
+    for record in deed.records:
+        for violation in no_lie(record, _in_world(deed, record)):
+            line = f"1 false entry: the ledger {violation.story} ({order})"
+            yield Finding(invariant=NO_LIE, line=line)
+        left = bool(deed.intent.left)
+        for violation in somebody_comes_back(record, left=left):
+            yield Finding(invariant=NO_LOST_ACTION, line=f"1 action, {violation.story} ({order})")
+        events = [event for event in deed.events if event.action_id == record.id]
+        for violation in projection(None, record, events):
+            yield Finding(invariant=PROJECTION, line=f"{violation.story} ({order})")
+
+
+def _winner(deed: Deed) -> Iterator[Finding]:
+    """Each attempt is lost, and each action ended, at most once; and each send was on record."""
+    order = deed.intent.order
+    for record in deed.records:
+        events = [event for event in deed.events if event.action_id == record.id]
+        ends = sum(event.event in (Event.CONFIRM, Event.REJECT) for event in events)
+        sends = Counter(event.attempt for event in events if event.event == Event.SEND)
+        losses = Counter(
+            event.attempt for event in events if event.event == Event.LOSE and event.by == "worker"
+        )
+        twice = sum(count > 1 for count in (*sends.values(), *losses.values()))
+        if ends > 1 or twice:
+            line = f"1 action ended {ends} times, {twice} moves made twice ({order})"
+            yield Finding(invariant=SINGLE_WINNER, line=line)
+        if len(deed.posts) > max(sends, default=0):
+            line = f"{len(deed.posts)} sends, {len(sends)} of them on record ({order})"
+            yield Finding(invariant=SINGLE_WINNER, line=line)
+        attempts = [event.attempt for event in events if event.event == Event.SEND]
+        if attempts != sorted(set(attempts)) or (attempts and record.attempt != attempts[-1]):
+            line = f"{len(attempts)} attempts, the action stands at {record.attempt} ({order})"
+            yield Finding(invariant=SINGLE_WINNER, line=line)
+        if deed.taken_over and record.fence != 1:
+            line = f"taken over {record.fence} times, must be 1 ({order})"
+            yield Finding(invariant=SINGLE_WINNER, line=line)
+
+
+def _end(deed: Deed) -> Iterator[Finding]:
+    """Where it must end, as the story says."""
+    intent = deed.intent
+    for record in deed.records[:1]:
+        is_end = (record.state, record.kind, record.related_ref)
+        must = (intent.state, intent.kind, intent.related_ref)
+        at_rest = record.terminal or record.review is not None or bool(intent.left)
+        if not at_rest:
+            line = f"1 action at rest and still {record.state} ({intent.order})"
+            yield Finding(invariant=BOUNDED_RESOLUTION, line=line)
+        elif is_end[: 1 if record.open else 3] != must[: 1 if record.open else 3]:
+            line = f"ends {_end_text(is_end)}, must end {_end_text(must)} ({intent.order})"
+            yield Finding(invariant=REQUIRED_END, line=line)
+        elif intent.left == "person" and record.review is None:
+            line = f"still {record.state} and no person has been asked ({intent.order})"
+            yield Finding(invariant=REQUIRED_END, line=line)
+    if len(deed.effects) < intent.effects:
+        line = f"{len(deed.effects)} effects, must be {intent.effects} ({intent.order})"
+        yield Finding(invariant=REQUIRED_END, line=line)
+
+
+def _end_text(end: tuple[Any, ...]) -> str:
+    return " ".join(str(word) for word in end if word is not None)
+
+
+# -------------------------------------------------------------------------------- what was told
+
+
+def _statements(deeds: Sequence[Deed]) -> Iterator[Finding]:
+    """What the model was told of each action, at any time, against the provider's books."""
+    false: list[str] = []
+    for deed in deeds:
+        for told in deed.told:
+            for said in told.facts["actions"]:
+                if said["name"] != deed.intent.tool:
+                    continue
+                lie = _false(deed, said, told.facts["next_allowed"])
+                if lie:
+                    false.append(f"{lie} ({deed.intent.order})")
+    if false:
+        line = f"{len(false)} false {'statement' if len(false) == 1 else 'statements'}: {false[0]}"
+        yield Finding(invariant=MODEL_TRUTH, line=line, count=len(false))
+
+
+def _false(deed: Deed, said: dict[str, Any], next_allowed: Sequence[str]) -> str:
+    refs = {effect.ref for effect in deed.effects}
+    state, ref = said["state"], said.get("provider_ref")
+    if state == State.CONFIRMED and (not refs or ref not in refs):
+        return f"told confirmed {ref}, the provider has {_refs(deed)}"
+    if state == State.REJECTED and refs and "wait" not in next_allowed:
+        return f"told rejected, the provider has {_refs(deed)}"
+    related = said.get("related_ref")
+    if related is not None and related not in deed.placed | refs:
+        return f"told that {related} exists, and it does not"
+    return ""
+
+
+def _words(story: Story, deeds: Sequence[Deed]) -> Iterator[Finding]:
+    """What the person reads: no reference that does not exist, and the sentences that are due."""
+    known = {effect.ref for deed in deeds for effect in deed.effects}
+    known |= {ref for deed in deeds for ref in deed.placed}
+    told = {id(one): one for deed in deeds for one in deed.told}.values()
+    for one in told:
+        for sentence in one.say.values():
+            invented = sorted(set(_REFERENCE.findall(sentence)) - known)
+            if invented:
+                line = (
+                    f"1 sentence names {', '.join(invented)}, the provider has none ({one.order})"
+                )
+                yield Finding(invariant=MODEL_TRUTH, line=line)
+    heard = {(one.order, sentence) for one in told for sentence in one.say.values()}
+    missing = [sentence for order, sentence in story.must_hear if (order, sentence) not in heard]
+    if missing:
+        line = f"{len(missing)} sentences were due and not said: {missing[0]}"
+        yield Finding(invariant=MODEL_TRUTH, line=line, count=0)
+    for intent in story.intents:
+        if not any(one.order == intent.order for one in told):
+            line = f"nobody was told anything about {intent.order}"
+            yield Finding(invariant=REQUIRED_END, line=line)
+    if story.workflow is not None:
+        last = [one.facts["workflow_state"] for one in told][-1:]
+        if last != [str(story.workflow)]:
+            line = f"the wish is {''.join(last)}, must be {story.workflow}"
+            yield Finding(invariant=REQUIRED_END, line=line)

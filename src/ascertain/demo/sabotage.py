@@ -1,0 +1,152 @@
+"""One rule of the library, replaced: what the demo is there to notice.
+
+Each patch works on the production functions in the agent's and the worker's processes, and on
+nothing of the demo. The parent process, which judges, is never patched.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Advance
+from ascertain.model.outcome import Effect, Kind, Outcome
+from ascertain.rules import classify as classify_rules
+from ascertain.rules import decide as decide_rules
+from ascertain.rules import fold as fold_rules
+from ascertain.rules import identity
+from ascertain.rules.decide import Decision, Reason, View, What
+from ascertain.runtime import invoke
+from ascertain.store.ledger import Operation, Reply
+from ascertain.store.sqlite import SqliteLedger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sabotage:
+    """One rule that no longer holds.
+
+    :param rule: what is replaced, in one sentence. :param story: the one that it breaks.
+    """
+
+    rule: str
+    story: str
+    apply: Callable[[], None]
+
+
+def _replace(targets: Sequence[str], new: Any) -> None:
+    """Put ``new`` wherever the library reads the old one.
+
+    :raises AttributeError: there is no such thing any more, so the sabotage would do nothing.
+    """
+    for target in targets:
+        owner, _, name = target.rpartition(".")
+        place = pkgutil.resolve_name(owner)
+        getattr(place, name)
+        setattr(place, name, new)
+
+
+def _new_key() -> None:
+    right = invoke.open_attempt
+
+    def open_attempt(entry: Any, record: ActionRecord, deadline_s: float, secret: bytes) -> Any:
+        if record.attempt > 1:
+            step = f"send {record.attempt}"
+            other = identity.derive_step_key(secret, entry.contract, record.key, step)
+            record = record._replace(key=other)
+        return right(entry, record, deadline_s, secret)
+
+    _replace(
+        ["ascertain.runtime.sync.open_attempt", "ascertain.runtime.aio.open_attempt"], open_attempt
+    )
+
+
+def _blind_resend() -> None:
+    right = decide_rules.decide
+
+    def decide(view: View) -> Decision:
+        decision = right(view)
+        if decision.reason in (Reason.CANNOT_ASK, Reason.LEFT_OPEN) and view.sends_left:
+            return Decision(What.RESEND, Reason.SAME_KEY)
+        return decision
+
+    _replace(["ascertain.flow.pursue.decide", "ascertain.flow.call.decide"], decide)
+
+
+def _say_failed() -> None:
+    right = classify_rules.classify
+
+    def classify(*args: Any, **named: Any) -> Outcome:
+        outcome = right(*args, **named)
+        if outcome.effect is not Effect.UNKNOWN:
+            return outcome
+        return replace(outcome, effect=Effect.REFUSED, kind=Kind.BUSINESS, retryable=False)
+
+    _replace(
+        [
+            "ascertain.flow.attempt.classify",
+            "ascertain.flow.call.classify",
+            "ascertain.runtime.sync.classify",
+        ],
+        classify,
+    )
+
+
+def _forget_doubt() -> None:
+    right = fold_rules.settle
+
+    def settle(record: ActionRecord, *args: Any, **named: Any) -> Any:
+        return right(record._replace(doubt=0), *args, **named)
+
+    _replace(["ascertain.rules.fold.settle"], settle)
+
+
+def _drop_fence() -> None:
+    right = SqliteLedger.submit
+
+    def rebased(ledger: SqliteLedger, operation: Operation) -> Operation:
+        if not isinstance(operation, Advance):
+            return operation
+        now = ledger.get(operation.before.id)
+        if now is None or (now.n, now.fence) == (operation.before.n, operation.before.fence):
+            return operation
+        drafts = operation.drafts
+        if drafts:
+            drafts = (drafts[0]._replace(start=now.state), *drafts[1:])
+        return replace(operation, before=now, drafts=drafts)
+
+    def submit(self: SqliteLedger, operations: Sequence[Operation]) -> list[Reply]:
+        return right(self, [rebased(self, operation) for operation in operations])
+
+    _replace(["ascertain.store.sqlite.SqliteLedger.submit"], submit)
+
+
+SABOTAGES: Mapping[str, Sabotage] = {
+    "new-key": Sabotage(
+        rule="one intent, one key: each repeat now goes out under a key of its own",
+        story="a2",
+        apply=_new_key,
+    ),
+    "blind-resend": Sabotage(
+        rule="what can be neither asked nor repeated safely is held: now it is sent again",
+        story="b",
+        apply=_blind_resend,
+    ),
+    "say-failed": Sabotage(
+        rule="a lost answer is unknown: now it counts as a final refusal",
+        story="a1",
+        apply=_say_failed,
+    ),
+    "forget-doubt": Sabotage(
+        rule="a refusal speaks for its own attempt: now earlier attempts in doubt are forgotten",
+        story="a6",
+        apply=_forget_doubt,
+    ),
+    "drop-fence": Sabotage(
+        rule="who lost the action writes no more: now the last write wins, whoever holds the action",
+        story="f",
+        apply=_drop_fence,
+    ),
+}
