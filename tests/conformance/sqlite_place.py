@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ascertain.store.ids import new_id
 from ascertain.store.sqlite import SqliteLedger
-from ascertain.store.sqlite_file import QUERIES, SQL
+from ascertain.store.sqlite_file import QUERIES
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SqlitePlace:
 
     def plans(self):
         with self._shell() as db:
-            return {name: _plan(db, name) for name in SQL}
+            return {name: _plan(db, name) for name in QUERIES if QUERIES[name].parameters != ("*",)}
 
     def forget_secret(self):
         self.path.with_name("ledger.db.secret").unlink()
@@ -76,5 +76,6 @@ def _change(db, table, where, change):
 
 
 def _plan(db, name):
-    values = [None] * len(QUERIES[name].parameters)
-    return "\n".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {SQL[name]}", values))
+    values = [None] * len(QUERIES[name].order())
+    plan = db.execute(f"EXPLAIN QUERY PLAN {QUERIES[name].placed('?')}", values)
+    return "\n".join(row[3] for row in plan)

@@ -27,8 +27,19 @@ from ascertain.store.open import open_ledger
 )
 def test_a_url_names_a_file(url, path):
     ledger = open_ledger(url)
-    assert ledger.path == Path(path)
-    assert open_ledger(ledger.url).path == Path(path), "its own URL leads to the same file"
+    assert ledger.path == Path(path).absolute()
+    assert open_ledger(ledger.url).path == ledger.path, "its own URL leads to the same file"
+
+
+def test_a_relative_file_stays_where_it_was_when_the_process_goes_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = open_ledger("sqlite:///ledger.db")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert ledger.get("nobody") is None
+    ledger.close()
+    assert (tmp_path / "ledger.db").exists()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_nothing_is_made_before_it_is_used(tmp_path):

@@ -24,27 +24,28 @@ class Query:
     parameters: tuple[str, ...]
     text: str
 
-    def marked(self, parameters: Iterable[str] = ()) -> tuple[str, tuple[int, ...]]:
-        """The text with ``?`` for each parameter, and which parameter each of them is.
+    def placed(self, placeholder: str) -> str:
+        """The text with one kind of placeholder, for drivers that count them (see ``order``)."""
+        return _PARAMETER.sub(placeholder, self.text)
 
-        Not ``?1``: some releases of Python take that for a name and warn each time.
+    def order(self) -> tuple[str, ...]:
+        """The parameters as often and in the order as they stand in the text."""
+        return tuple(_PARAMETER.findall(self.text))
+
+    def places(self) -> tuple[int, ...]:
+        """For each placeholder, which of the announced parameters it is.
 
         :raises ValueError: the text uses a parameter that is not announced, or the reverse.
         """
-        places = {name: place for place, name in enumerate(parameters or self.parameters)}
-        used = tuple(found[1] for found in _PARAMETER.finditer(self.text))
-        if set(used) != set(places):
-            raise ValueError(f"Query {self.name}: {sorted(set(used) ^ set(places))} differ.")
-        return _PARAMETER.sub("?", self.text), tuple(places[name] for name in used)
+        used = self.order()
+        if set(used) != set(self.parameters):
+            raise ValueError(f"Query {self.name}: {sorted(set(used) ^ set(self.parameters))}?")
+        return tuple(self.parameters.index(name) for name in used)
 
     def expanded(self, **macros: str) -> Query:
         """The query with its macros filled in; unknown ones stay for later."""
         text = _MACRO.sub(lambda found: macros.get(found[1], found[0]), self.text)
         return Query(name=self.name, parameters=self.parameters, text=text)
-
-    def used(self) -> tuple[str, ...]:
-        """The parameters in order of appearance."""
-        return tuple(dict.fromkeys(_PARAMETER.findall(self.text)))
 
 
 def load_queries(*file_names: str) -> dict[str, Query]:

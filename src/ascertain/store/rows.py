@@ -115,6 +115,4 @@ class RowStatement:
             ),
         )
         places = {**AT, **{name: len(FIELDS) + i for i, name in enumerate(self._extra)}}
-        names = text.used()
-        marked, order = text.marked(names)
-        return marked, itemgetter(*(places[names[place]] for place in order))
+        return text.placed("?"), itemgetter(*(places[name] for name in text.order()))

@@ -19,7 +19,7 @@ from ascertain.store.seal import chain_mac
 from ascertain.store.secret import given_secret
 from ascertain.store.sqlite_batch import Batch, Prepared, prepare_all
 from ascertain.store.sqlite_errors import free_bytes, ledger_error, typed
-from ascertain.store.sqlite_file import SQL, LedgerFile
+from ascertain.store.sqlite_file import LedgerFile, run
 from ascertain.store.sqlite_upkeep import bury, verify
 
 FREE_SPACE_FLOOR_BYTES = 16 * 1024 * 1024
@@ -52,7 +52,7 @@ class SqliteLedger:
         busy_timeout_s: float = 5.0,
         free_space_floor_bytes: int = FREE_SPACE_FLOOR_BYTES,
     ) -> None:
-        self.path = path_of(url_or_path)
+        self.path = path_of(url_or_path).absolute()  # wherever this process goes later
         self.url = f"sqlite:///{self.path}"
         self._file = LedgerFile(
             self.path, secret=given_secret(secret), busy_timeout_s=busy_timeout_s
@@ -156,17 +156,15 @@ class SqliteLedger:
         """
         select = [query.tenant, query.session, query.turn, query.chain, query.tool, query.state]
         page = [query.before_id or _AFTER_ALL_IDS, query.limit]
-        if query.session is None and (query.open_only or query.state in _OPEN_STATES):
-            sql, values = SQL["find_open"], [*select, int(query.review_only), *page]
-        elif query.session is None and query.review_only:
-            sql, values = SQL["find_review"], [*select, *page]
-        elif query.session is None:
-            sql, values = SQL["find_all"], [*select, *page]
+        if query.session is not None:
+            name = "find_session"
+            flags = [int(query.open_only), int(query.review_only)]
+        elif query.open_only or query.state in _OPEN_STATES:
+            name, flags = "find_open", [int(query.review_only)]
         else:
-            sql = SQL["find_session"]
-            values = [*select, int(query.open_only), int(query.review_only), *page]
+            name, flags = "find_review" if query.review_only else "find_all", []
         with self._file.reading() as db:
-            rows = db.execute(sql, values).fetchall()
+            rows = run(db, name, *select, *flags, *page).fetchall()
         return [to_record(row) for row in rows]
 
     def events(self, action_id: str) -> list[EventRecord]:
@@ -185,12 +183,12 @@ class SqliteLedger:
 
     def contract(self, digest: str) -> str | None:
         """The contract (JSON) that was in force under this digest."""
-        json: str | None = self._one(SQL["contract_of"], (digest,))
+        json: str | None = self._one("contract_of", digest)
         return json
 
     def next_due_at(self) -> float | None:
         """When the next action is due; None when none is."""
-        at: float | None = self._one(SQL["next_due"], ())
+        at: float | None = self._one("next_due")
         return at
 
     def holders(self, now: float) -> list[str]:
@@ -200,17 +198,14 @@ class SqliteLedger:
 
     def counts(self) -> dict[str, int]:
         """Open actions by state, plus ``review`` and ``disputed``; cost grows with what is open."""
-        counts: dict[str, int] = {}
         with self._file.reading() as db:
-            for name in ("count_due", "count_waiting"):
-                for state, count in db.execute(SQL[name]):
-                    counts[state] = counts.get(state, 0) + count
+            counts: dict[str, int] = dict(run(db, "count_open").fetchall())
             review, disputed = run(db, "count_review").fetchone()
         return {**counts, "review": review, "disputed": disputed}
 
     def last_heartbeat(self) -> float | None:
         """When a worker was last seen; None: never, or not for a day."""
-        at: float | None = self._one(SQL["last_beat"], ())
+        at: float | None = self._one("last_beat")
         return at
 
     def secret(self) -> bytes:
@@ -241,12 +236,12 @@ class SqliteLedger:
         self._file.close()
 
     def _payload(self, action_id: str, what: str) -> str | None:
-        body: str | None = self._one(SQL["payload_of"], (action_id, what))
+        body: str | None = self._one("payload_of", action_id, what)
         return body
 
-    def _one(self, sql: str, values: tuple[object, ...]) -> Any:
+    def _one(self, name: str, *values: object) -> Any:
         with self._file.reading() as db:
-            row = db.execute(sql, values).fetchone()
+            row = run(db, name, *values).fetchone()
         return row[0] if row else None
 
     def _mac(self) -> Mac:
@@ -281,8 +276,8 @@ def _is_written(db: sqlite3.Connection, work: Work, replies: Sequence[Reply | No
         else:
             continue
         if prepared.events:
-            event = (record.id, record.n, record.head)
-            return db.execute(SQL["has_event"], event).fetchone() is not None
+            found = run(db, "has_event", record.id, record.n, record.head).fetchone()
+            return found is not None
         row = run(db, "by_id", record.id).fetchone()
         return row is not None and to_record(row) == record
     return False

@@ -35,7 +35,7 @@ from ascertain.store.seal import (
     is_direct,
     seal_events,
 )
-from ascertain.store.sqlite_file import QUERIES, SQL
+from ascertain.store.sqlite_file import QUERIES, run, run_many
 
 SALT_BYTES = 16
 
@@ -137,7 +137,7 @@ class Batch:
             if prepared.record is not None and isinstance(prepared.operation, Reserve)
         ]
         if wanted:
-            rows = self._db.execute(SQL["intents_stored"], (compact_json(wanted),))
+            rows = run(self._db, "intents_stored", compact_json(wanted))
             self._intents = {intent for (intent,) in rows}
 
     def write(self, prepared: Prepared) -> Reply:
@@ -181,7 +181,8 @@ class Batch:
 
     def _stored(self, wanted: ActionRecord) -> Reply | None:
         if wanted.call_id is not None:
-            row = run(self._db, "by_call_id", wanted.session, wanted.tenant, wanted.call_id).fetchone()
+            call = (wanted.session, wanted.tenant, wanted.call_id)
+            row = run(self._db, "by_call_id", *call).fetchone()
             if row is not None:
                 return Reserved(record=to_record(row), via="call_id")
         rows = run(self._db, "by_intent", wanted.intent).fetchall()
@@ -201,7 +202,9 @@ class Batch:
         if len(operation.drafts) > 1 and not is_direct(before.state, record.state):
             for draft in operation.drafts[:-1]:
                 if draft.start is not draft.end:
-                    run(self._db, "pass_through", draft.end.value, before.id, before.n, before.fence)
+                    run(
+                        self._db, "pass_through", draft.end.value, before.id, before.n, before.fence
+                    )
         sql, values = _ADVANCE.bind(prepared.values, final_changes=before.final != record.final)
         if not self._db.execute(sql, values).rowcount:
             row = run(self._db, "by_id", before.id).fetchone()
@@ -223,19 +226,14 @@ class Batch:
             if gone is not None and left > 0:
                 rows += run(self._db, "due_of_gone", gone, now, tools, left).fetchall()
         else:
-            one = (operation.action_id, now, gone or "[]", tools)
-            rows = self._db.execute(SQL["due_one"], one).fetchall()
+            one = operation.action_id
+            rows = run(self._db, "due_one", one, now, gone or "[]", tools).fetchall()
         previous = tuple(to_record(row) for row in rows)
         records = tuple(
             fold.take(record, owner=operation.owner, until=until) for record in previous
         )
-        self._db.executemany(
-            SQL["lease"],
-            [
-                (operation.owner, until, record.fence, record.suspect, record.id)
-                for record in records
-            ],
-        )
+        for record in records:
+            run(self._db, "lease", operation.owner, until, record.fence, record.suspect, record.id)
         return Taken(records=records, previous=previous)
 
     def _keep(self, prepared: Prepared) -> None:

@@ -26,8 +26,11 @@ QUERIES = {
     name: query.expanded(action=COLUMNS)
     for name, query in load_queries("queries.sql", "sqlite.sql").items()
 }
+# With `?` and not `?1`, which some releases of Python take for a name, and warn each time.
 _FORMS = {
-    name: query.marked() for name, query in QUERIES.items() if query.parameters != ("*",)
+    name: (query.placed("?"), query.places())
+    for name, query in QUERIES.items()
+    if query.parameters != ("*",)
 }
 
 MAX_READERS = 8
@@ -190,14 +193,9 @@ class LedgerFile:
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> bytes:
-        latest = len(load_migrations("sqlite"))
-        schema = schema_of(db, self.path)  # first of all: a foreign file is left as it is
-        if schema > latest:
-            raise LedgerNewer(
-                f"The ledger {self.path} has schema {schema}; this release knows up to {latest}."
-            )
+        current = self._is_current(db)  # first of all: a foreign file is left as it is
         self._use_wal(db)
-        if schema < latest:
+        if not current:
             self.begin(db)
             try:
                 self._migrate(db)
@@ -235,12 +233,22 @@ class LedgerFile:
         db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         db.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
 
+    def _is_current(self, db: sqlite3.Connection) -> bool:
+        schema, latest = schema_of(db, self.path), len(load_migrations("sqlite"))
+        if schema > latest:
+            raise LedgerNewer(
+                f"The ledger {self.path} has schema {schema}; this release knows up to {latest}."
+            )
+        return schema == latest
+
     def _migrate(self, db: sqlite3.Connection) -> None:
-        schema = schema_of(db, self.path)  # again, now that nobody else can migrate
+        if self._is_current(db):  # somebody else was quicker
+            return
+        schema = schema_of(db, self.path)
         migrate(db, since=schema)
         if schema == 0:
             secret = self._given_secret or secrets.make_secret_file(self.path)
-            db.execute(SQL["put_meta"], ("secret_id", secrets.secret_id(secret)))
+            run(db, "put_meta", "secret_id", secrets.secret_id(secret))
 
     def _check_secret(self, db: sqlite3.Connection) -> bytes:
         row = run(db, "get_meta", "secret_id").fetchone()
@@ -326,7 +334,7 @@ def migrate(db: sqlite3.Connection, *, since: int, until: int | None = None) -> 
     for number, script in load_migrations("sqlite")[since:until]:
         for statement in _statements(script):
             db.execute(statement)
-        db.execute(SQL["put_meta"], ("schema", str(number)))
+        run(db, "put_meta", "schema", str(number))
     run_many(db, "put_rule", _RULE_ROWS)
 
 

@@ -9,7 +9,7 @@ from ascertain.rules.mac import Mac
 from ascertain.store.check import Stored, Tombstone, check_action
 from ascertain.store.rows import to_record
 from ascertain.store.seal import tombstone_seal
-from ascertain.store.sqlite_file import SQL, LedgerFile
+from ascertain.store.sqlite_file import LedgerFile, run
 
 _AT_ONCE = 200
 
@@ -81,7 +81,8 @@ def _check_some(file: LedgerFile, mac: Mac, ids: list[str]) -> Iterator[str]:
                 else:
                     said.extend(check_action(mac, stored))
         finally:
-            db.execute("COMMIT")
+            if db.in_transaction:
+                db.execute("COMMIT")
     yield from said
 
 

@@ -48,14 +48,16 @@ WHERE id = :id;
 -- name: next_due
 SELECT min(due_at) FROM action WHERE due_at IS NOT NULL;
 
--- name: count_due
-SELECT state, count(*) FROM action
-WHERE due_at IS NOT NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
-GROUP BY state;
-
--- name: count_waiting
-SELECT state, count(*) FROM action
-WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+-- name: count_open
+SELECT state, sum(actions) FROM (
+    SELECT state, count(*) AS actions FROM action
+    WHERE due_at IS NOT NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+    GROUP BY state
+    UNION ALL
+    SELECT state, count(*) AS actions FROM action
+    WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+    GROUP BY state
+) AS part
 GROUP BY state;
 
 -- name: count_review

@@ -165,8 +165,7 @@ class LeaseRules:
             "due_of_gone",
             "holders",
             "next_due",
-            "count_due",
-            "count_waiting",
+            "count_open",
             "count_review",
         ],
     )
