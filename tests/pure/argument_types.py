@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, Typ
 from uuid import UUID
 
 import pydantic
+from pydantic_core import PydanticCustomError
 
 
 def shown(value):
@@ -165,6 +166,15 @@ class Checked(pydantic.BaseModel):
         if len(value) > 4:
             raise ValueError(f"{value} is wrong")
         return value
+
+
+class Telling(pydantic.BaseModel):
+    card: str
+
+    @pydantic.field_validator("card")
+    @classmethod
+    def must_be_short(cls, value):
+        raise PydanticCustomError("too_long", "Input should be other than {it}", {"it": value})
 
 
 class Closed(pydantic.BaseModel, extra="forbid"):

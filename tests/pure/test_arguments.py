@@ -159,6 +159,12 @@ def test_the_body_gets_the_same_the_first_time_and_when_it_is_run_again():
     assert alike(signature.restore(bound.text), bound.values)
 
 
+def test_a_negative_zero_is_the_same_zero_each_time():
+    signature = of(annotated(float))
+    bound = signature.bind((), {"it": -0.0})
+    assert repr(bound.values["it"]) == repr(signature.restore(bound.text)["it"]) == "0.0"
+
+
 def test_what_the_body_changes_was_not_the_callers_nor_is_it_stored():
     defaults = [1]
 
@@ -350,7 +356,9 @@ def test_an_error_names_the_path_and_never_the_value():
     assert secret not in f"{caught.value} {caught.value.as_dict()}"
 
 
-@pytest.mark.parametrize("kind", [kinds.Picky, kinds.Checked, kinds.Unwritable, kinds.Hiding])
+@pytest.mark.parametrize(
+    "kind", [kinds.Picky, kinds.Checked, kinds.Telling, kinds.Unwritable, kinds.Hiding]
+)
 def test_a_users_own_check_is_not_quoted(kind):
     secret = "4111111111111111"
     name = {"Picky": "code", "Unwritable": "it"}.get(kind.__name__, "card")
@@ -359,6 +367,13 @@ def test_a_users_own_check_is_not_quoted(kind):
     chain = [caught.value, caught.value.__cause__]
     assert secret not in f"{chain} {caught.value.as_dict()}"
     assert caught.value.context["path"].startswith("it")
+
+
+def test_pydantics_own_words_are_kept():
+    with pytest.raises(InvalidArguments) as caught:
+        of(annotated(kinds.Payment)).bind((), {"it": {"amount": "1", "day": "soon", "lines": []}})
+    assert caught.value.context["path"] == "it.day"
+    assert caught.value.context["expected"].startswith("a valid date")
 
 
 def test_of_an_optional_record_the_member_is_named():

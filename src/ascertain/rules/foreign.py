@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from ascertain.rules.canonical import MAX_BYTES, MAX_DEPTH
 from ascertain.rules.misfit import Misfit, describe, inexact, is_array, is_object
 from ascertain.rules.shapes import Definitions, Schema, Shape
 from ascertain.rules.walk import Walk
 
-_OWN_CHECKS = ("value_error", "assertion_error")
 _SHOULD_BE = "Input should be "
 
 
@@ -112,10 +111,12 @@ class ForeignShape(Shape):
 
 def _misfit(code: str, message: str, words: str) -> Misfit:
     """Pydantic's complaint in our words; a user's own check may have said the value."""
+    from pydantic_core.core_schema import ErrorType
+
     if code == "missing":
         return Misfit("nothing", expected="a value")
     if code == "extra_forbidden":
         return Misfit("a member that is not declared")
-    if message.startswith(_SHOULD_BE) and code not in _OWN_CHECKS:
+    if message.startswith(_SHOULD_BE) and code in get_args(ErrorType):
         return Misfit("something else", expected=message.removeprefix(_SHOULD_BE))
     return Misfit(f"something else ({code})", expected=words)
