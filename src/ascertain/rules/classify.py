@@ -155,7 +155,7 @@ def _answered_with_error(case: Case, error: BaseException) -> Outcome:
             row = row or mentioned(error)
             return case.unknown("tool_error" if row is None else row.reason)
         said = Said(status=seen.http_status, retry_after=seen.retry_after)
-    elif seen is not None and seen.unsafe and said.status != seen.http_status:
+    elif seen is not None and not case.contract.is_read and said.status != seen.http_status:
         return case.unknown("two_voices", code=said.code)
     if said.verdict is not None:
         return by_verdict(case, said, said.verdict)
@@ -315,10 +315,10 @@ def _read_returned(report: Report, contract: Contract, now: float, value: Any) -
     if trace is not None and trace.sends == 1:
         # "There is none" (404) is what a read may well have come for.
         usual = trace.http_status in http.OK or trace.http_status in (404, 410)
-        if not usual or trace.complete is False:
-            outcome = _wire_says_no(case, value, body)
-            if outcome is not None:
-                return _never_unknown(outcome)
+        plain = usual and trace.complete is not False
+        outcome = None if plain else _wire_says_no(case, value, body)
+        if outcome is not None:
+            return _never_unknown(outcome)
     known = declared_refusal(contract.refusals, body, status=None, code=None)
     if known is not None:
         return _never_unknown(declared(case, Said(), known, None))
@@ -338,9 +338,9 @@ def _never_unknown(outcome: Outcome) -> Outcome:
             kind, retryable = outcome.kind or kind, outcome.retryable
         case Effect.ACCEPTED:
             kind, after_s = Kind.IN_PROGRESS, outcome.ask_after_s
-        case Effect.UNKNOWN:
-            if outcome.reason in ("http_429", "throttled"):
-                kind = Kind.THROTTLED
+        case _:
+            throttled = outcome.reason in ("http_429", "throttled")
+            kind = Kind.THROTTLED if throttled else kind
     return replace(
         outcome, effect=Effect.REFUSED, kind=kind, retryable=retryable, retry_after_s=after_s,
         handle=None, ask_after_s=None, sends=max(1, outcome.sends),

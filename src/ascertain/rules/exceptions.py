@@ -99,14 +99,15 @@ LEAVES: Final[dict[str, Leaf]] = {
         "not_connected", Proof.SEEN,
     ),
     **_rows(
-        "httpx httpx2 httpcore httpcore2", "UnsupportedProtocol InvalidURL LocalProtocolError",
+        "httpx httpx2 httpcore httpcore2", "UnsupportedProtocol LocalProtocolError",
         "request_not_built", Proof.SEEN, defect=True,
     ),
+    **_rows("httpx httpx2", "InvalidURL", "request_not_built", Proof.SEEN, defect=True),
     **_rows("httpx httpx2 httpcore httpcore2", "ReadTimeout WriteTimeout", "timeout"),
     **_rows(
-        "httpx httpx2 httpcore httpcore2",
-        "ReadError WriteError CloseError NetworkError DecodingError", "connection_lost",
+        "httpx httpx2 httpcore httpcore2", "ReadError WriteError NetworkError", "connection_lost"
     ),
+    **_rows("httpx httpx2", "CloseError DecodingError", "connection_lost"),
     **_rows(
         "httpx httpx2", "RemoteProtocolError", "connection_lost", Proof.ALONE,
         _hop("__cause__", "httpcore.RemoteProtocolError", "httpcore2.RemoteProtocolError"),
@@ -327,10 +328,13 @@ def retry_count(error: object) -> int | None:
 
 
 def _tells_of_another(error: BaseException, wrappers: list[BaseException]) -> bool:
-    """Whether anything in the whole chain, contexts included, speaks of another attempt."""
-    seen = {id(wrapper) for wrapper in wrappers}
-    waiting = [(wrapper.__context__, "") for wrapper in wrappers]
-    waiting.append((error, ""))
+    """Whether anything around the proof, contexts included, speaks of another attempt."""
+    if _redirected(error):
+        return True
+    seen = {id(error), *map(id, wrappers)}
+    client = leaf_key(error).partition(".")[0]
+    waiting = [(below, client) for below in _beneath(error)]
+    waiting += [(wrapper.__context__, "") for wrapper in wrappers]
     while waiting:
         node, parent = waiting.pop()
         if node is None or id(node) in seen:

@@ -60,6 +60,7 @@ _UNDONE: Final = Verdict(reason="protocol_temporary", kind=Kind.UNAVAILABLE)
 _DUPLICATE: Final = Verdict(reason="duplicate_refusal")
 _THROTTLED: Final = Verdict(reason="throttled")
 _LOST: Final = Verdict(reason="connection_lost")
+_UNREADABLE: Final = Verdict(reason="unreadable_answer")
 _RESENDER: Final = Verdict(reason="refused_by_resender")
 
 GRPC: Final[dict[str, Verdict]] = {
@@ -210,9 +211,11 @@ def _http(node: BaseException, key: str) -> Said | None:
     root = key.partition(".")[0]
     if root in ("urllib", "google"):
         status = status or http_status_of(peek(node, "code"))
-    # aiohttp invents a 400 for a reply that is no HTTP, and names the cause.
-    if root == "aiohttp" and node.__cause__ is None:
+    if root == "aiohttp":
         status = http_status_of(peek(node, "status"))
+        if status is not None and node.__cause__ is not None:
+            # aiohttp invents a 400 for a reply that is no HTTP, and names the cause.
+            return Said(verdict=_UNREADABLE)
     if status is None:
         return None
     body = _body_of(response)
