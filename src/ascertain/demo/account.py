@@ -85,7 +85,7 @@ def _deed(
     mine = [
         record
         for record in records
-        if record.tool == intent.tool and f'"{order}"' in (stage.ledger.arguments(record.id) or "")
+        if record.tool == intent.tool and stage.order_of(record) == order
     ]
     keys = {record.key for record in mine}
     posts = world.arrivals(intent.collection, method="POST", order_id=order)

@@ -107,7 +107,7 @@ def _say(
             time.sleep(_LOOK_S)
             now = look()
         last = facts_of(now)
-        if last["actions"] != first["actions"]:
+        if last["say"] != first["say"]:
             tell(Told(story=story, order=order, asked="Was it submitted?", facts=last))
 
     return later

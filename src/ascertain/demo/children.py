@@ -12,15 +12,19 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 from ascertain.demo.telling import Told, read_told
+from ascertain.errors import AscertainError
 
 _POLL_S = 0.005
 
 
-class DemoBroken(RuntimeError):
-    """The demo itself could not go on; this says nothing about the library's promises."""
+class DemoBroken(AscertainError):
+    """The demo itself could not go on; that says nothing about what the library promises."""
+
+    code: ClassVar[str] = "demo_broken"
+    next_step: ClassVar[str] = "Run it again; on a very busy machine its processes may be too slow."
 
 
 class Child:

@@ -66,7 +66,7 @@ class Deed:
     """One intent, and everything that is on record about it.
 
     :param placed: references that the provider had before anybody asked.
-    :param taken_over: a worker must have taken it up, exactly once.
+    :param taken_over: it was open when its sender was stopped, so a worker took it up.
     """
 
     intent: Intent
@@ -143,7 +143,7 @@ def _ledger(deed: Deed) -> Iterator[Finding]:
         yield Finding(invariant=NO_LOST_ACTION, line=line)
     for record in deed.records:
         for violation in no_lie(record, _in_world(deed, record)):
-            line = f"1 false entry: the ledger {violation.story} ({order})"
+            line = f"1 false entry in the ledger: {violation.story} ({order})"
             yield Finding(invariant=NO_LIE, line=line)
         left = bool(deed.intent.left)
         for violation in somebody_comes_back(record, left=left):
@@ -160,9 +160,7 @@ def _winner(deed: Deed) -> Iterator[Finding]:
         events = [event for event in deed.events if event.action_id == record.id]
         ends = sum(event.event in (Event.CONFIRM, Event.REJECT) for event in events)
         sends = Counter(event.attempt for event in events if event.event == Event.SEND)
-        losses = Counter(
-            event.attempt for event in events if event.event == Event.LOSE and event.by == "worker"
-        )
+        losses = Counter(event.attempt for event in events if event.event == Event.LOSE)
         twice = sum(count > 1 for count in (*sends.values(), *losses.values()))
         if ends > 1 or twice:
             line = f"1 action ended {ends} times, {twice} moves made twice ({order})"
@@ -174,8 +172,8 @@ def _winner(deed: Deed) -> Iterator[Finding]:
         if attempts != sorted(set(attempts)) or (attempts and record.attempt != attempts[-1]):
             line = f"{len(attempts)} attempts, the action stands at {record.attempt} ({order})"
             yield Finding(invariant=SINGLE_WINNER, line=line)
-        if deed.taken_over and record.fence != 1:
-            line = f"taken over {record.fence} times, must be 1 ({order})"
+        if deed.taken_over and not record.fence:
+            line = f"taken over by nobody, as far as the ledger knows ({order})"
             yield Finding(invariant=SINGLE_WINNER, line=line)
 
 
@@ -251,9 +249,8 @@ def _words(story: Story, deeds: Sequence[Deed]) -> Iterator[Finding]:
                 yield Finding(invariant=MODEL_TRUTH, line=line)
     heard = {(one.order, sentence) for one in told for sentence in one.say.values()}
     missing = [sentence for order, sentence in story.must_hear if (order, sentence) not in heard]
-    if missing:
-        line = f"{len(missing)} sentences were due and not said: {missing[0]}"
-        yield Finding(invariant=MODEL_TRUTH, line=line, count=0)
+    for sentence in missing:
+        yield Finding(invariant=REQUIRED_END, line=f"this was due, and was not said: {sentence}")
     for intent in story.intents:
         if not any(one.order == intent.order for one in told):
             line = f"nobody was told anything about {intent.order}"

@@ -1,4 +1,4 @@
-"""Where everything of a demo lies: the providers, the agent's ledger, the files of its processes."""
+"""Where everything of a demo lies: the providers, and the ledger that its processes share."""
 
 from __future__ import annotations
 

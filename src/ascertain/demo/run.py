@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from ascertain.demo.account import Account, account_of
-from ascertain.demo.children import DemoBroken
-from ascertain.demo.columns import Paper, Progress, fit, paper_of
 from ascertain.demo.judge import MODEL_TRUTH, Finding
 from ascertain.demo.sabotage import SABOTAGES
-from ascertain.demo.show import show
+from ascertain.demo.show import heading, show
 from ascertain.demo.stage import Stage, play_conversations, play_frozen, play_killed, set_up
 from ascertain.demo.stories import STORIES
 from ascertain.errors import ContractError
+from ascertain.replay.columns import Paper, Progress, fit, paper_of
 from ascertain.replay.play import Plan, replay
 from ascertain.replay.report import Replayed, lines_of
 from ascertain.store.ledger import Filter
@@ -100,18 +99,8 @@ class Outcome:
         }
 
 
-def run_demo(
-    sabotage: str | None = None, json_out: bool = False, colour: bool | None = None
-) -> int:
-    """Play the stories, and judge them by the providers' own books.
-
-    :param sabotage: one rule of the library to replace (``new-key``, ``blind-resend``,
-        ``say-failed``, ``forget-doubt``, ``drop-fence``); then only the story that it breaks is
-        played. :param json_out: print the whole report as JSON, and nothing else.
-    :param colour: None: as the terminal and ``NO_COLOR`` say.
-    :returns: 0 if everything agrees, 1 if anything does not, 2 if the demo itself broke.
-    :raises ContractError: there is no sabotage of that name.
-    """
+def run(sabotage: str | None, json_out: bool, colour: bool | None) -> int:
+    """See :func:`ascertain.demo.run_demo`."""
     if sabotage is not None and sabotage not in SABOTAGES:
         raise ContractError(
             f"There is no sabotage {sabotage!r}.",
@@ -125,10 +114,6 @@ def run_demo(
         _print(progress, out)
     try:
         outcome = _play(folder, sabotage, None if json_out else paper, progress)
-    except DemoBroken as broken:
-        progress.clear()
-        sys.stderr.write(f"The demo could not go on: {broken}\nIts files are in {folder}\n")
-        return 2
     except BaseException:
         progress.clear()
         shutil.rmtree(folder, ignore_errors=True)
@@ -170,7 +155,8 @@ def _play(folder: Path, sabotage: str | None, paper: Paper | None, progress: Pro
         plan = Plan(path=RECORDING, seed=SEED)
         outcome.replayed = replay(plan, progress.tick)
         if paper is not None:
-            head = ["", paper.paint("── e  Recorded tool calls, replayed with faults", "bold")]
+            title = heading(paper, "e  Recorded tool calls, with faults", outcome.replayed.agrees)
+            head = ["", title]
             rows = [line for row in lines_of(outcome.replayed) for line in fit([row], paper.width)]
             _print(progress, [*head, *map(paper.states, rows)])
     outcome.took_s = time.monotonic() - began
@@ -214,10 +200,10 @@ def _print(progress: Progress, lines: Sequence[str]) -> None:
 def _opening(paper: Paper, sabotage: str | None) -> list[str]:
     if sabotage is None:
         what = (
-            "Four providers, an agent and its workers, each a process of its own. Each story ends "
-            "with what the providers' own books say."
+            "Four providers, an agent, its workers: each a process of its own.",
+            "Judged by the providers' own books.",
         )
-        return fit([what], paper.width)
+        return fit(what, paper.width)
     rule = SABOTAGES[sabotage].rule
     return [
         paper.paint(line, "yellow") for line in fit([f"Sabotage {sabotage}: {rule}."], paper.width)

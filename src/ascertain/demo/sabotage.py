@@ -51,12 +51,12 @@ def _replace(targets: Sequence[str], new: Any) -> None:
 def _new_key() -> None:
     right = invoke.open_attempt
 
-    def open_attempt(entry: Any, record: ActionRecord, deadline_s: float, secret: bytes) -> Any:
+    def open_attempt(entry: Any, record: ActionRecord, deadline_s: float, mac: Any) -> Any:
         if record.attempt > 1:
             step = f"send {record.attempt}"
-            other = identity.derive_step_key(secret, entry.contract, record.key, step)
+            other = identity.derive_step_key(mac, entry.contract, record.key, step)
             record = record._replace(key=other)
-        return right(entry, record, deadline_s, secret)
+        return right(entry, record, deadline_s, mac)
 
     _replace(
         ["ascertain.runtime.sync.open_attempt", "ascertain.runtime.aio.open_attempt"], open_attempt
@@ -145,7 +145,7 @@ SABOTAGES: Mapping[str, Sabotage] = {
         apply=_forget_doubt,
     ),
     "drop-fence": Sabotage(
-        rule="who lost the action writes no more: now the last write wins, whoever holds the action",
+        rule="who lost the action writes no more: now the last write wins, whoever holds it",
         story="f",
         apply=_drop_fence,
     ),

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ascertain.demo.account import Account, is_move
-from ascertain.demo.columns import Paper, beside, fit, width_of
 from ascertain.demo.judge import Deed
 from ascertain.demo.telling import Told
 from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.replay.columns import Paper, beside, fit, width_of
 
 FEW = 3  # intents of a story that are shown one by one
 _KEY_SHOWN = 8
@@ -23,15 +23,7 @@ LEDGER, PROVIDER = "THE LEDGER", "THE PROVIDER REALLY DID"
 def show(paper: Paper, account: Account) -> list[str]:
     """The lines of a story."""
     story = account.story
-    verdict = "agrees" if account.agrees else "DISAGREES"
-    head = f"── {story.id}  {story.title} "
-    rule = "─" * max(2, paper.width - width_of(head) - len(verdict) - 1)
-    lines = [
-        "",
-        paper.paint(f"{head}{rule}", "bold")
-        + " "
-        + paper.paint(verdict, "green" if account.agrees else "red"),
-    ]
+    lines = ["", heading(paper, f"{story.id}  {story.title}", account.agrees)]
     lines += [paper.paint(line, "dim") for line in fit([story.what], paper.width)]
     lines += [paper.paint(line, "dim") for note in account.notes
               for line in fit([f"- {note}"], paper.width)]  # fmt: skip
@@ -45,9 +37,16 @@ def show(paper: Paper, account: Account) -> list[str]:
         (PROVIDER, [*_provider(shown), *_provider_sum(account, hidden)]),
     ]
     lines += beside(paper, blocks)
-    for finding in account.findings:
-        lines += [paper.paint(line, "red") for line in fit([str(finding)], paper.width)]
     return lines
+
+
+def heading(paper: Paper, title: str, agrees: bool) -> str:
+    """A story's first line, with the verdict at its end."""
+    verdict = "agrees" if agrees else "DISAGREES"
+    head = f"── {title} "
+    rule = "─" * max(2, paper.width - width_of(head) - len(verdict) - 1)
+    shown = paper.paint(verdict, "green" if agrees else "red")
+    return f"{paper.paint(head + rule, 'bold')} {shown}"
 
 
 def _split(account: Account) -> tuple[Sequence[Deed], Sequence[Deed]]:
@@ -143,7 +142,7 @@ def _key(key: str | None) -> str:
     return "none" if key is None else f"{key[:_KEY_SHOWN]}.."
 
 
-# ------------------------------------------------------------------------------- where there are many
+# ---------------------------------------------------------------------- where there are many
 
 
 def _more(hidden: Sequence[Deed], what: str, states: Counter[str]) -> list[str]:

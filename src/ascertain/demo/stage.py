@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ascertain.demo.children import Child, wait_until
-from ascertain.demo.columns import Progress
 from ascertain.demo.line import HeldLine
-from ascertain.demo.places import AFTERSALES, NOTICE, PROVIDERS, SHIPPING, Places
+from ascertain.demo.places import AFTERSALES, NOTICE, PROVIDERS, Places
 from ascertain.demo.stories import MANY, STORIES, Story
 from ascertain.demo.telling import Told
-from ascertain.demo.tools import TURN
 from ascertain.model.action import ActionRecord
+from ascertain.replay.columns import Progress
+from ascertain.rules.arguments import parse_call
 from ascertain.store.ledger import Filter, Ledger
 from ascertain.store.open import open_ledger
 from ascertain.testing.world import Behaviour, World
@@ -79,6 +79,11 @@ class Stage:
     def records(self, story: Story) -> list[ActionRecord]:
         """The story's actions, oldest first."""
         return self.ledger.find(Filter(session=story.session, limit=1000))[::-1]
+
+    def order_of(self, record: ActionRecord) -> str:
+        """The order that an action is about."""
+        arguments = parse_call(self.ledger.arguments(record.id) or "{}")
+        return str(arguments.get("order_id"))
 
     def at_rest(self, story: Story) -> bool:
         """Whether nothing more will happen to the story's actions by itself."""
@@ -158,11 +163,11 @@ _SCRIPTS: Mapping[str, Callable[[Stage], None]] = {
     "b": _a_notice_without_an_answer,
     "c": lambda stage: _under_way(stage, ("C301", "C302")),
     "d": lambda stage: _under_way(stage, MANY),
-    "f": lambda stage: _open_ticket(stage, "F500", "T860", Behaviour("slow_deadline", seconds=1.2)),
+    "f": lambda stage: _open_ticket(stage, "F500", "T860", Behaviour("slow_deadline", seconds=0.5)),
 }
 
 
-# -------------------------------------------------------------------------------- how they are played
+# ---------------------------------------------------------------------- how they are played
 
 
 def play_conversations(stage: Stage, wanted: Sequence[str]) -> None:
@@ -188,33 +193,30 @@ def play_killed(stage: Stage, story: Story, workers: int) -> None:
     orders = [intent.order for intent in story.intents]
     part = f"many:{story.id}:{'+'.join(orders)}"
     world = stage.worlds[AFTERSALES]
+
+    def reached() -> set[str]:
+        came = world.arrivals("tickets", method="POST")
+        return {str(one.args["order_id"]) for one in came if one.args is not None}
+
     with stage.agent(part) as agent:
         wait_until(
-            lambda: {came.args["order_id"] for came in world.arrivals("tickets", method="POST")
-                     if came.args} >= set(orders),
-            "every call has reached the provider",
-        )  # fmt: skip
+            lambda: reached() >= set(orders), "every call has reached the provider", WITHIN_S
+        )
         agent.kill()
-        stage.open_at_kill[story.id] = {
-            order
-            for record in stage.records(story)
-            if record.open
-            for order in orders
-            if f'"{order}"' in (stage.ledger.arguments(record.id) or "")
-        }
-        stage.note(story.id, f"kill -9 of the agent (process {agent.pid}) with {len(orders)} "
-                   "calls under way; it has told nobody anything")  # fmt: skip
+        left = {stage.order_of(record) for record in stage.records(story) if record.open}
+        stage.open_at_kill[story.id] = left
+        stage.note(story.id, f"kill -9 of the agent (process {agent.pid}) with {len(left)} calls "
+                   "under way; they have told nobody anything")  # fmt: skip
     with ExitStack() as stack:
         hands = [stack.enter_context(stage.worker(AT_ONCE)) for _ in range(workers)]
         names = " and ".join(str(hand.pid) for hand in hands)
-        what = "worker" if workers == 1 else "workers"
-        stage.note(story.id, f"{what} {names} wait for its leases to end "
-                   f"({TURN.send_deadline_s + LEASE_S:g} s after the send)")  # fmt: skip
+        who = f"worker {names}" if workers == 1 else f"workers {names}"
+        stage.note(story.id, f"{who}: the sender is proven gone, so what it left is taken up")
         wait_until(lambda: stage.at_rest(story), "the workers have recovered everything", WITHIN_S)
         for hand in hands:
             hand.signal(signal.SIGTERM)
         for hand in hands:
-            stage.note(story.id, f"worker {hand.pid} took {_recovered(hand)} actions")
+            stage.note(story.id, f"worker {hand.pid} took {_recovered(hand)}")
             hand.ended(WITHIN_S)
     with stage.agent(part) as again:
         stage.note(story.id, "the same script is run again: nothing is sent, all is known")
@@ -241,6 +243,7 @@ def play_frozen(stage: Stage, story: Story) -> None:
             wait_until(
                 lambda: any(came.target == "/tickets/T860" for came in world.arrivals("tickets")),
                 "the agent has been refused, and asks whose ticket that is",
+                WITHIN_S,
             )
             agent.signal(signal.SIGSTOP)
             line.release()

@@ -1,4 +1,4 @@
-"""The stories as data: what goes wrong, which intents there are, and where each of them must end."""
+"""The stories as data: what goes wrong, which intents there are, where each of them must end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Intent:
     :param provider, collection: where its effects would be.
     :param effects: how many there must be at the provider in the end.
     :param left: who an open end is left to: ``person`` or ``contract``; empty: nobody, it ends.
-    :param taken_over: a worker took it up, and exactly one did.
+    :param taken_over: its sender is gone or frozen, so a worker must have taken it up.
     :param existing: references that the provider had before anybody asked.
     """
 
@@ -129,7 +129,7 @@ _ALL = (
     Story(
         id="a6",
         title="A refusal after a lost reply",
-        what="Attempt 1 took effect, its reply was lost; attempt 2 is refused; nobody can be asked.",
+        what="Attempt 1 took effect, its reply was lost; attempt 2 is refused; no look-up.",
         intents=(
             Intent(
                 order="A128",
@@ -151,7 +151,7 @@ _ALL = (
     Story(
         id="b",
         title="Stock and shipment confirmed, the notice unknown",
-        what="The notice goes out and its answer never comes; it can be neither asked nor repeated.",
+        what="The notice goes out, its answer never comes; no look-up, no safe repeat.",
         intents=(
             Intent(order="A200", tool="reserve_stock", provider=STOCK, collection="reservations"),
             Intent(order="A200", tool="create_shipment", provider=SHIPPING, collection="shipments"),
@@ -186,7 +186,7 @@ _ALL = (
         id="f",
         title="A frozen agent wakes after the take-over",
         what="Told that T860 is open, it freezes; a worker takes over, T860 is closed by now, and "
-        "T9xx is under way; then the agent wakes with its old news.",
+        "a second attempt is under way; then the agent wakes with its old news.",
         request="R12",
         intents=(_ticket("F500", taken_over=True, existing=("T860",)),),
     ),

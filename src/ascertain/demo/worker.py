@@ -11,6 +11,8 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
 
 from ascertain.demo.places import Places
 from ascertain.demo.sabotage import SABOTAGES
@@ -27,16 +29,15 @@ async def work(places: Places, at_once: int, parent: int) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.stop)
 
-    async def watch_parent() -> None:
+    def watch_parent() -> None:
         while os.getppid() == parent:
-            await asyncio.sleep(_LOOK_S)
+            time.sleep(_LOOK_S)
         worker.stop()
 
-    watching = asyncio.create_task(watch_parent())
+    threading.Thread(target=watch_parent, daemon=True).start()
     sys.stdout.write('{"ready": true}\n')
     sys.stdout.flush()
     await worker.run()
-    watching.cancel()
     tools.app.close()
     return worker.recovered
 

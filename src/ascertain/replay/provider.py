@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from ascertain.replay.recording import Call, Recording
 from ascertain.testing.world import FIVE_CONTRACTS, Behaviour, Provider, World, lookup
+from ascertain.testing.world.words import Record
 
 CONTRACTS: Mapping[str, Provider] = {
     "key+lookup": FIVE_CONTRACTS["key_and_lookup"],
@@ -100,7 +101,7 @@ def prepare(world: World, recording: Recording, faults: Faults) -> None:
             _prepare_write(world, call, fault)
         else:
             collection = collection_of(call.tool)
-            record = {"reply": call.result, "error": call.error}
+            record: Record = {"reply": call.result, "error": call.error}
             world.place(collection, f"recorded-{call.line}", record, key=intent)
             if fault is not None:
                 world.script(collection, lookup=[fault], key=intent)
@@ -111,5 +112,5 @@ def _prepare_write(world: World, call: Call, fault: Behaviour | None) -> None:
     if call.error:
         behaviours = (*behaviours, *[Behaviour("validation_422", code=REFUSED)] * SENDS)
     if behaviours:
-        match = {"conv": call.conv, "arguments": call.args}
+        match: Record = {"conv": call.conv, "arguments": call.args}
         world.script(collection_of(call.tool), match, behaviours)

@@ -25,6 +25,7 @@ from ascertain.runtime.attempt import current_attempt
 from ascertain.runtime.scope import here
 from ascertain.runtime.tool import AsyncTool
 
+ACCEPTED = 202
 SETTLING_S = 0.6
 RECOUNT_AFTER_S = 1.0  # when the effects are counted, where a double could come about
 WRITES = Budget(
@@ -75,7 +76,7 @@ def _write(
             path, json={**body, "reply": recorded}, headers={"Idempotency-Key": key()}
         )
         made: dict[str, Any] = reply.raise_for_status().json()
-        if reply.status_code == httpx.codes.ACCEPTED:
+        if reply.status_code == ACCEPTED:
             return Accepted(made["handle"], ask_after_s=0.2)
         return {"ref": made["ref"], "reply": made["reply"]}
 
