@@ -54,7 +54,7 @@ def land(
     while True:
         move = _judge(setting, mine, record, report, outcome, turn)
         if mine.mode == OBSERVED:
-            move = move._replace(after=move.after._replace(due_at=None))  # nobody acts on it
+            move = move._replace(after=move.after.changed(due_at=None))  # nobody acts on it
         result = report.result if outcome.effect is Effect.CONFIRMED else None
         reply = yield from advance(record, move, result)
         if isinstance(reply, Advanced):
@@ -92,6 +92,6 @@ def _judge(
     if move.after.open and report.interrupt is None and turn is not None:
         # the turn goes on: keep the lease, so that no worker starts beside us
         until = turn.until + setting.lease_s
-        after = move.after._replace(lease_owner=setting.sender, lease_until=until, due_at=until)
+        after = move.after.changed(lease_owner=setting.sender, lease_until=until, due_at=until)
         return move._replace(after=after)
     return move

@@ -115,7 +115,7 @@ def _first_move(setting: Setting, prepared: ActionRecord, denied: tuple[Kind, st
     if denied is not None:
         kind, reason = denied
         move = fold.withdraw(prepared, by=By.CALL, reason=reason, now=now)
-        return move._replace(after=move.after._replace(kind=kind))
+        return move._replace(after=move.after.changed(kind=kind))
     lease_until = now + setting.contract.budget.send_deadline_s + setting.lease_s
     return fold.send(
         prepared, setting.contract, sender=setting.sender, lease_until=lease_until, now=now,
@@ -175,7 +175,7 @@ def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionReco
 
 def _as_read(record: ActionRecord, outcome: Outcome, tries: int) -> ActionRecord:
     confirmed = outcome.effect is Effect.CONFIRMED
-    return record._replace(
+    return record.changed(
         state=State.CONFIRMED if confirmed else State.REJECTED,
         final=int(not confirmed and not outcome.retryable),
         kind=outcome.kind,

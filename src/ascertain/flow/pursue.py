@@ -155,7 +155,7 @@ def _let_go(setting: Setting, record: ActionRecord, due_at: float | None) -> Flo
 
 
 def _keep(setting: Setting, move: Move, record: ActionRecord) -> Move:
-    after = move.after._replace(
+    after = move.after.changed(
         lease_owner=setting.sender, lease_until=record.lease_until, due_at=record.lease_until
     )
     return move._replace(after=after)

@@ -49,7 +49,7 @@ def _lose(setting: Setting, taken: ActionRecord) -> Flow[ActionRecord | None]:
     gone = (yield from inquire(suspects)) if suspects else frozenset[str]()
     left = ",".join(name for name in suspects if name not in gone)
     move = fold.lose(
-        taken._replace(suspect=left),
+        taken.changed(suspect=left),
         reason="lease_expired",
         suspect="",
         now=setting.clock(),

@@ -51,7 +51,7 @@ def settle(
 
     :param wait_s: back-off before a next send, unless the provider advised a time.
     """
-    record = record._replace(sends=record.sends + outcome.sends, last_possible_at=now)
+    record = record.changed(sends=record.sends + outcome.sends, last_possible_at=now)
     match outcome.effect:
         case Effect.CONFIRMED:
             return confirm(record, contract, outcome, By.CALL, now)
@@ -79,7 +79,7 @@ def take(record: ActionRecord, *, owner: str, until: float) -> ActionRecord:
     known = any(name.endswith(attempt) for name in suspect.split(","))
     if record.state is State.SENT and record.lease_owner and not known:
         suspect = join_suspect(suspect, record.lease_owner + attempt)
-    return record._replace(
+    return record.changed(
         lease_owner=owner, lease_until=until, due_at=until, fence=record.fence + 1, suspect=suspect
     )
 
@@ -119,8 +119,8 @@ def hold(record: ActionRecord, *, due_at: float | None, now: float) -> Move:
     An attempt under way stays due when its lease ends, whatever its holder thinks.
     """
     if record.state is State.SENT:
-        return Move(record._replace(updated_at=now), ())
-    return Move(record._replace(**FREE, due_at=due_at, updated_at=now), ())
+        return Move(record.changed(updated_at=now), ())
+    return Move(record.changed(**FREE, due_at=due_at, updated_at=now), ())
 
 
 def _refused(
@@ -143,7 +143,7 @@ def _refused(
         refusal = reject(record, outcome, now)
         if outcome.retryable:
             at = now + _wait(outcome, wait_s)
-            return refusal._replace(after=refusal.after._replace(due_at=at, not_before_at=at))
+            return refusal._replace(after=refusal.after.changed(due_at=at, not_before_at=at))
         return refusal
     # an earlier attempt may have happened: this refusal speaks only for its own
     return move(
@@ -177,11 +177,18 @@ def _not_sent(record: ActionRecord, outcome: Outcome, now: float, wait_s: float)
         return unsent
     kind = outcome.kind or Kind.WITHDRAWN
     end = withdraw(unsent.after, by=By.CALL, reason=outcome.reason, now=now)
-    return Move(end.after._replace(kind=kind), unsent.drafts + end.drafts)
+    return Move(end.after.changed(kind=kind), unsent.drafts + end.drafts)
 
 
 def _doubt(
-    record: ActionRecord, outcome: Outcome, by: By, now: float, *, reason: str = "", **changes: Any
+    record: ActionRecord,
+    outcome: Outcome,
+    by: By,
+    now: float,
+    /,
+    *,
+    reason: str = "",
+    **changes: Any,
 ) -> Move:
     values: dict[str, Any] = {
         "doubt": record.doubt + 1, "evidence": Evidence.NOT_ASKED, "ask_at": None, "due_at": now,

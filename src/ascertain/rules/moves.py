@@ -26,28 +26,34 @@ FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
 def move(
-    record: ActionRecord, event: Event, by: By, reason: str, now: float, *,
+    record: ActionRecord, event: Event, by: By, reason: str, now: float, /, *,
     detail: dict[str, Any] | None = None, **changes: Any,
 ) -> Move:  # fmt: skip
+    """A row of the transition table. (Positional-only, so that many keywords are quick to pass.)
+
+    :raises IllegalTransition: the table has no such row.
+    """
     end = step(record.state, event, final=bool(record.final))
     if end is None:
         raise IllegalTransition(f"{record.state} --{event}--> has no row (action {record.id}).")
-    after = record._replace(state=end, reason=reason, updated_at=now, **changes)
+    after = record.changed(**changes, state=end, reason=reason, updated_at=now)
     draft = Draft(record.state, event, end, by, reason, after.attempt, detail or {})
     return Move(after, (draft,))
 
 
 def note(
-    record: ActionRecord, by: By, reason: str, now: float, detail: dict[str, Any], **changes: Any
-) -> Move:
-    after = record._replace(updated_at=now, **changes)
+    record: ActionRecord, by: By, reason: str, now: float, detail: dict[str, Any], /,
+    **changes: Any,
+) -> Move:  # fmt: skip
+    """Evidence that moves nothing."""
+    after = record.changed(updated_at=now, **changes)
     draft = Draft(record.state, Event.NOTE, record.state, by, reason, record.attempt, detail)
     return Move(after, (draft,))
 
 
 def dispute(record: ActionRecord, why: str, now: float, detail: dict[str, Any], by: By) -> Move:
     """Evidence against a settled action: never rewritten, never dropped."""
-    opened = record._replace(
+    opened = record.changed(
         disputed=1, review=record.review or why, review_at=record.review_at or now
     )
     return note(opened, by, why, now, detail)

@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -113,27 +113,35 @@ class AsyncDriver:
         on_effect("after", effect)
         return reply
 
-    async def perform(self, effect: Effect) -> Any:
+    def perform(self, effect: Effect) -> Coroutine[Any, Any, Any]:
         """Perform one effect; the reply is what the flow is resumed with."""
         match effect:
             case Reserve() | Advance() | Take():
-                return await self._commit(effect)
+                return self._commit(effect)
             case Invoke(record, deadline_s):
-                return await self._invoke(record, deadline_s)
+                return self._invoke(record, deadline_s)
             case Ask(record, deadline_s):
-                return await self._ask(record, deadline_s)
+                return self._ask(record, deadline_s)
             case Pause(seconds):
-                return await self._pause(seconds)
+                return self._pause(seconds)
             case Await(record, seconds):
-                return await self._await(record, seconds)
+                return self._await(record, seconds)
             case Inquire(senders):
-                return self._hands.inquire(senders)
+                return self._inquire(senders)
             case Permit(record):
-                values = await self._arguments(record)
-                return await permitted_async(self._entry, record, values)
+                return self._permit(record)
             case Relate(record, related_ref):
-                asked = asked_of(record, await self._arguments(record))
-                return await related_async(self._entry, asked._replace(related_ref=related_ref))
+                return self._relate(record, related_ref)
+
+    async def _inquire(self, senders: tuple[str, ...]) -> frozenset[str]:
+        return self._hands.inquire(senders)
+
+    async def _permit(self, record: ActionRecord) -> str:
+        return await permitted_async(self._entry, record, await self._arguments(record))
+
+    async def _relate(self, record: ActionRecord, related_ref: str) -> bool:
+        asked = asked_of(record, await self._arguments(record))
+        return await related_async(self._entry, asked._replace(related_ref=related_ref))
 
     async def _commit(self, operation: Reserve | Advance | Take) -> Any:
         try:

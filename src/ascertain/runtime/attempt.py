@@ -9,6 +9,10 @@ from time import monotonic
 from typing import ParamSpec, TypeVar
 
 from ascertain.errors import ContractError, NoAttempt
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract
+from ascertain.rules.identity import derive_step_key
+from ascertain.rules.mac import Mac
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,34 +25,39 @@ class Attempt:
     :ivar number: which attempt this is, from 1.
     """
 
-    __slots__ = (
-        "_deadline_at", "_step_key", "action_id", "key", "number", "principal", "session", "steps",
-        "tenant", "tool",
-    )  # fmt: skip
+    __slots__ = ("_contract", "_deadline_at", "_mac", "_record", "key", "number", "steps")
 
     def __init__(
-        self,
-        *,
-        action_id: str,
-        tool: str,
-        key: str,
-        number: int,
-        principal: str,
-        tenant: str,
-        session: str,
-        deadline_at: float,
-        step_key: Callable[[str], str],
+        self, record: ActionRecord, contract: Contract, mac: Mac, deadline_at: float
     ) -> None:
-        self.action_id = action_id
-        self.tool = tool
-        self.key = key
-        self.number = number
-        self.principal = principal
-        self.tenant = tenant
-        self.session = session
+        self.key = record.key
+        self.number = record.attempt
         self.steps: list[str] = []
+        self._record = record
+        self._contract = contract
+        self._mac = mac
         self._deadline_at = deadline_at
-        self._step_key = step_key
+
+    @property
+    def action_id(self) -> str:
+        return self._record.id
+
+    @property
+    def tool(self) -> str:
+        return self._record.tool
+
+    @property
+    def principal(self) -> str:
+        """Whose wish it is, from the authenticated session."""
+        return self._record.principal
+
+    @property
+    def tenant(self) -> str:
+        return self._record.tenant
+
+    @property
+    def session(self) -> str:
+        return self._record.session
 
     @property
     def remaining_s(self) -> float:
@@ -63,7 +72,7 @@ class Attempt:
         if name in self.steps:
             raise ContractError(f"Step {name!r} was taken already in this attempt.")
         self.steps.append(name)
-        return self._step_key(name)
+        return derive_step_key(self._mac, self._contract, self.key, name)
 
     def bind(self, function: Callable[P, R]) -> Callable[P, R]:
         """Carry this attempt into another thread: ``pool.submit(attempt.bind(work), ...)``."""

@@ -127,53 +127,50 @@ class Calls:
         *,
         observed: bool = False,
     ) -> Wanted:
-        contract = entry.contract
-        record = self._record(entry, bound, scope, options)
-        if observed:
-            record = record._replace(mode="observe", intent=f"{record.intent}~{record.id}")
-        mac = self.hands.mac
-
-        def keyed(replaces: ActionRecord | None) -> ActionRecord:
-            key = derive_key(
-                mac, contract, intent=record.intent, slot=record.slot,
-                replaces_key=replaces.key if replaces is not None else None,
-            )  # fmt: skip
-            return record._replace(key=key, replaces=replaces.id if replaces is not None else None)
-
-        return Wanted(
-            record=keyed(None), arguments=bound.text, contract_json=entry.contract_json,
-            rebuild=keyed, denied=refusal,
-        )  # fmt: skip
-
-    def _record(self, entry: Entry, bound: Bound, scope: Scope, options: Options) -> ActionRecord:
-        contract = entry.contract
+        contract, mac = entry.contract, self.hands.mac
         identity, exact, wording = _digests(entry, bound)
+        intent = intent_digest(contract, scope, identity, options.ordinal)
+        slot = slot_of(contract, scope)
+        key = derive_key(mac, contract, intent=intent, slot=slot, replaces_key=None)
+        action_id = new_id()
         parent = running.get()
         now = self.hands.clock()
         send_by_s = contract.send_by_s
-        return ActionRecord(
-            id=new_id(),
+        record = ActionRecord(
+            id=action_id,
             tenant=scope.tenant,
             tool=contract.tool,
             principal=scope.principal,
             session=scope.session,
             opening=scope.opening,
             turn=scope.turn,
-            slot=slot_of(contract, scope),
+            slot=slot,
             chain=scope.chain,
             call_id=options.call_id,
             parent=parent.action_id if parent is not None else None,
             replaces=None,
-            intent=intent_digest(contract, scope, identity, options.ordinal),
+            intent=f"{intent}~{action_id}" if observed else intent,
             ordinal=options.ordinal,
             exact=exact,
             wording=wording,
-            key="",
+            key=key,
             contract=entry.contract_digest,
-            mode="guard",
+            mode="observe" if observed else "guard",
             created_at=now,
             send_by_at=now + (contract.budget.turn_s if send_by_s is None else send_by_s),
             updated_at=now,
+        )
+
+        def replacing(earlier: ActionRecord) -> ActionRecord:
+            key = derive_key(mac, contract, intent=intent, slot=slot, replaces_key=earlier.key)
+            return record.changed(key=key, replaces=earlier.id)
+
+        return Wanted(
+            record=record,
+            arguments=bound.text,
+            contract_json=entry.contract_json,
+            rebuild=replacing,
+            denied=refusal,
         )
 
     def _read_record(self, entry: Entry, session: Session) -> ActionRecord:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections import deque
 from collections.abc import Sequence
+from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from ascertain.errors import LedgerBusy, LedgerClosed
@@ -33,9 +33,8 @@ class Committer:
     def _forget(self) -> None:
         """Start afresh: at first, and in a forked child, which inherits no thread."""
         self._pid = os.getpid()
-        self._queue: deque[tuple[Operation, _Waiter]] = deque()
+        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._writing = threading.Lock()
-        self._wake = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closed = False
@@ -46,7 +45,7 @@ class Committer:
         :raises LedgerError: nothing was written.
         """
         self._check()
-        if not self._queue and self._writing.acquire(blocking=False):
+        if self._queue.empty() and self._writing.acquire(blocking=False):
             try:
                 return _raised(self._ledger.submit((operation,))[0])
             finally:
@@ -76,7 +75,7 @@ class Committer:
         self._closed = True
         thread = self._thread
         if thread is not None and self._pid == os.getpid():
-            self._wake.release()
+            self._queue.put(None)
             thread.join()
 
     def _check(self) -> None:
@@ -84,16 +83,15 @@ class Committer:
             self._forget()
         if self._closed:
             raise LedgerClosed
-        if len(self._queue) >= self._bound:
+        if self._queue.qsize() >= self._bound:
             raise LedgerBusy(
-                f"{len(self._queue)} operations wait for the ledger (bound {self._bound})."
+                f"{self._queue.qsize()} operations wait for the ledger (bound {self._bound})."
             )
 
     def _enqueue(self, operation: Operation, waiter: _Waiter) -> None:
-        self._queue.append((operation, waiter))
+        self._queue.put((operation, waiter))
         if self._thread is None:
             self._start()
-        self._wake.release()
 
     def _start(self) -> None:
         with self._starting:
@@ -103,20 +101,31 @@ class Committer:
                 thread.start()
 
     def _run(self) -> None:
-        queue = self._queue
-        while True:
-            self._wake.acquire()
-            if not queue:
-                if self._closed:
-                    return
-                continue
+        stop = False
+        while not stop:
+            first = self._queue.get()
+            if first is None:
+                return
             with self._writing:
-                batch = [queue.popleft() for _ in range(min(len(queue), BATCH))]
+                batch, stop = self._all_waiting(first)
                 try:
                     replies = self._ledger.submit([operation for operation, _ in batch])
                 except Exception as error:
                     replies = [error] * len(batch)
             _deliver(batch, replies)
+
+    def _all_waiting(self, first: _Waiting) -> tuple[list[_Waiting], bool]:
+        """Everything that is queued by now; True when the last of all has been said."""
+        batch = [first]
+        while len(batch) < BATCH:
+            try:
+                waiting = self._queue.get_nowait()
+            except Empty:
+                break
+            if waiting is None:
+                return batch, True
+            batch.append(waiting)
+        return batch, False
 
 
 class CommittedThenCancelled(asyncio.CancelledError):
@@ -149,9 +158,10 @@ class _TaskWaiter(NamedTuple):
 
 
 _Waiter = _ThreadWaiter | _TaskWaiter
+_Waiting = tuple[Operation, _Waiter]
 
 
-def _deliver(batch: Sequence[tuple[Operation, _Waiter]], replies: Sequence[Reply]) -> None:
+def _deliver(batch: Sequence[_Waiting], replies: Sequence[Reply]) -> None:
     """Wake everybody; one call into each event loop, whatever the number of tasks."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Uncancellable, Reply]]] = {}
     for (_, waiter), reply in zip(batch, replies, strict=True):

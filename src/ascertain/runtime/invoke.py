@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeGuard
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Report
 from ascertain.model.words import Accepted, Found, Receipt
-from ascertain.rules.identity import derive_step_key
 from ascertain.rules.mac import Mac
 from ascertain.runtime.attempt import Attempt, running
 from ascertain.runtime.registry import Entry
@@ -47,15 +46,7 @@ def open_attempt(entry: Entry, record: ActionRecord, deadline_s: float, mac: Mac
     """What the body may see of its attempt, and the log that the watched clients write."""
     now = monotonic()
     deadline_at = now + deadline_s
-
-    def step_key(name: str) -> str:
-        return derive_step_key(mac, entry.contract, record.key, name)
-
-    attempt = Attempt(
-        action_id=record.id, tool=record.tool, key=record.key, number=record.attempt,
-        principal=record.principal, tenant=record.tenant, session=record.session,
-        deadline_at=deadline_at, step_key=step_key,
-    )  # fmt: skip
+    attempt = Attempt(record, entry.contract, mac, deadline_at)
     log = WireLog(None if deadline_s == float("inf") else deadline_at)
     return Opening(attempt, log, now)
 
