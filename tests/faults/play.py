@@ -57,13 +57,14 @@ class House:
     worker: str = "none"
     contracts: tuple[str, ...] = tuple(FIVE_CONTRACTS)
     settling_s: float = SETTLING_S
+    lease_s: float = LEASE_S
     app: Ascertain = field(init=False)
     sync: dict[str, Any] = field(default_factory=dict)
     asynchronous: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.app = Ascertain(
-            f"sqlite:///{self.folder}/ledger.db", worker=self.worker, lease_s=LEASE_S
+            f"sqlite:///{self.folder}/ledger.db", worker=self.worker, lease_s=self.lease_s
         )
         limits = httpx.Limits(max_connections=400)
         client = self.app.watch(httpx.Client(base_url=self.world_url, limits=limits))
@@ -131,7 +132,8 @@ class House:
         """Close the app and its clients."""
         self.app.close()
         self.client.close()
-        asyncio.run(self.aclient.aclose())
+        if not self.aclient.is_closed:
+            asyncio.run(self.aclient.aclose())  # it was never used: no connection, no loop
 
     def record(self, order: str) -> ActionRecord | None:
         rows = self.app.ledger.find(Filter(session=order))
@@ -206,7 +208,7 @@ def judge(
 
 
 async def settle(house: House, orders: list[str]) -> None:
-    """Let a worker recover until all is quiet."""
+    """Let a worker recover until all is quiet; async connections end here, with their loop."""
     worker = house.app.make_worker()
     running = asyncio.create_task(worker.run())
     until = time.time() + 25.0
@@ -222,6 +224,7 @@ async def settle(house: House, orders: list[str]) -> None:
         await asyncio.sleep(0.1)
     worker.stop()
     await running
+    await house.aclient.aclose()
 
 
 def cell_of(
