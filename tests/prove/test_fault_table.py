@@ -94,6 +94,7 @@ def test_every_cell_ends_as_the_oracle_requires_async(world, tmp_path):
         for start in range(0, len(cells), 24):
             await asyncio.gather(*(one(*cell) for cell in cells[start : start + 24]))
         await settle(house, [order for order, *_ in cells])
+        await house.aclient.aclose()
         return told
 
     started = time.monotonic()
