@@ -10,7 +10,6 @@ from ascertain.store.ledger import Advanced, Filter, Reserved
 from ascertain.testing.conformance.samples import confirm, reserve_sent, submit, wanted
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-NOBODY = 65534
 
 
 def sent(ledger, intent="intent-1", **changes):
@@ -27,11 +26,15 @@ def everything(ledger):
 
 def child(module, *arguments, **options):
     """A process of its own that runs a module of these tests."""
+    found_by = os.pathsep.join(["src", *sys.path])
     return subprocess.Popen(
         [sys.executable, "-m", f"tests.store.{module}", *map(str, arguments)],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": "src"}, stdout=subprocess.PIPE, text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": found_by},
+        stdout=subprocess.PIPE,
+        text=True,
         **options,
-    )  # fmt: skip
+    )
 
 
 @contextlib.contextmanager

@@ -126,8 +126,8 @@ def test_a_ledger_on_a_full_disk_is_still_read(disk):
     submit(disk.ledger, bulky("other"), LedgerFull)
     assert disk.ledger.get(before.id) == before
     assert disk.ledger.counts()["sent"] == 1
-    disk.ledger.close()
     disk.give_space()
+    disk.ledger.close()
     again = SqliteLedger(disk.ledger.path, free_space_floor_bytes=0)
     assert everything(again) == [before]
     again.close()

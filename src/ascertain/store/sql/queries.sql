@@ -82,30 +82,6 @@ WHERE (:tenant IS NULL OR tenant = :tenant) AND session = :session
   AND id < :before_id
 ORDER BY id DESC LIMIT :limit;
 
--- name: find_open (tenant, session, turn, chain, tool, state, review_only, before_id, limit)
-SELECT {action} FROM (
-    SELECT {action} FROM action
-    WHERE due_at IS NOT NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
-    UNION ALL
-    SELECT {action} FROM action
-    WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
-) AS candidate
-WHERE (:tenant IS NULL OR tenant = :tenant) AND (:session IS NULL OR session = :session)
-  AND (:turn IS NULL OR turn = :turn) AND (:chain IS NULL OR chain = :chain)
-  AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
-  AND (:review_only = 0 OR review IS NOT NULL OR disputed <> 0)
-  AND id < :before_id
-ORDER BY id DESC LIMIT :limit;
-
--- name: find_review (tenant, session, turn, chain, tool, state, before_id, limit)
-SELECT {action} FROM action
-WHERE (review IS NOT NULL OR disputed <> 0)
-  AND (:tenant IS NULL OR tenant = :tenant) AND (:session IS NULL OR session = :session)
-  AND (:turn IS NULL OR turn = :turn) AND (:chain IS NULL OR chain = :chain)
-  AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
-  AND id < :before_id
-ORDER BY id DESC LIMIT :limit;
-
 -- name: events_of (action_id)
 SELECT action_id, n, start, event, "end", "by", reason, attempt, fence, at, detail, hash, stand, covers
 FROM event WHERE action_id = :action_id ORDER BY n;

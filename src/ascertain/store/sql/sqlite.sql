@@ -1,4 +1,5 @@
--- What SQLite has to say in its own way: a list of words comes as one JSON text.
+-- What SQLite has to say in its own way. A list of words comes as one JSON text. Where little is open
+-- among many actions, the index is named: SQLite would rather read all of them in order.
 
 -- name: intents_stored (intents)
 -- Which of these intents have any action.
@@ -25,3 +26,26 @@ WHERE due_at IS NOT NULL AND lease_until > :now
   AND (:tools IS NULL OR tool IN (SELECT value FROM json_each(:tools)))
 ORDER BY due_at, id
 LIMIT :limit;
+
+-- name: find_open (tenant, session, turn, chain, tool, state, review_only, before_id, limit)
+SELECT {action} FROM (
+    SELECT {action} FROM action INDEXED BY action_due
+    WHERE due_at IS NOT NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+    UNION ALL
+    SELECT {action} FROM action INDEXED BY action_waiting
+    WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+) AS candidate
+WHERE (:tenant IS NULL OR tenant = :tenant) AND (:session IS NULL OR session = :session)
+  AND (:turn IS NULL OR turn = :turn) AND (:chain IS NULL OR chain = :chain)
+  AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
+  AND (:review_only = 0 OR review IS NOT NULL OR disputed <> 0)
+  AND id < :before_id
+ORDER BY id DESC LIMIT :limit;
+
+-- name: find_review (tenant, session, turn, chain, tool, state, before_id, limit)
+SELECT {action} FROM action INDEXED BY action_review
+WHERE (review IS NOT NULL OR disputed <> 0) AND (:tenant IS NULL OR tenant = :tenant) AND (:session IS NULL OR session = :session)
+  AND (:turn IS NULL OR turn = :turn) AND (:chain IS NULL OR chain = :chain)
+  AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
+  AND id < :before_id
+ORDER BY id DESC LIMIT :limit;

@@ -166,6 +166,8 @@ class LeaseRules:
             "holders",
             "next_due",
             "count_open",
+            "find_open",
+            "find_review",
             "count_review",
         ],
     )
@@ -202,10 +204,11 @@ def _take(ledger: Ledger, *, now: float = NOW + LEASE_S, **changes: Any) -> Take
 
 
 def _scans_actions(plan: str) -> list[str]:
-    """Steps that read all actions; a partial index holds only what is open."""
+    """Steps that read all actions, or all older ones; a partial index holds only what is open."""
     partial = ("action_due", "action_waiting", "action_review")
     return [
         line
         for line in plan.splitlines()
-        if line.startswith("SCAN action") and not any(name in line for name in partial)
+        if ("SCAN action" in line or "PRIMARY KEY (id<" in line)
+        and not any(name in line for name in partial)
     ]
