@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a folder with a shop, and ways to run commands in it."""
+"""What the tests of the command line share: a folder with a shop, and ways to run commands."""
 
 import os
 import shutil
@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from ascertain.cli import main
+from ascertain.testing.world.fixtures import make_world
 from tests.cli import shop as shops
+
+__all__ = ["make_world"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ASCERTAIN = str(Path(sys.executable).parent / "ascertain")

@@ -77,7 +77,8 @@ def test_the_ledger_may_be_named_in_the_environment(cli, ledger, monkeypatch):
 def test_an_empty_ledger_has_no_actions(cli, here):
     shops.make().app.open().close()
     done = cli("actions", *LEDGER)
-    assert (done.code, done.out) == (0, "No such actions in sqlite:///ledger.db.\n")
+    assert done.code == 0
+    assert done.out.startswith("No such actions in")
 
 
 @pytest.mark.parametrize("command", READING, ids=lambda command: command[0])

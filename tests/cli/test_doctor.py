@@ -85,7 +85,7 @@ def test_a_ledger_that_everybody_reaches(cli, well, here, mode, verdict, monkeyp
 def test_a_file_of_something_else(cli, here):
     (here / "ledger.db").write_text("not a database, but long enough to look at\n" * 20)
     found = examined(cli, code=5)
-    assert found["journal"]["sentence"] == "ledger.db is not an SQLite file."
+    assert found["journal"]["sentence"].endswith("ledger.db is not an SQLite file.")
     assert found["ledger"]["verdict"] == "bad"
 
 

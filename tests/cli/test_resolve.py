@@ -37,9 +37,7 @@ def test_it_did_not_happen_by_evidence_which_is_kept(cli, ledger):
 
 
 @pytest.mark.parametrize("name", ["confirmed", "rejected"])
-@pytest.mark.parametrize(
-    "verdict", [("--confirmed", "X1"), ("--not-done", "--evidence", "looked")]
-)
+@pytest.mark.parametrize("verdict", [("--confirmed", "X1"), ("--not-done", "--evidence", "looked")])
 def test_what_is_settled_is_never_rewritten(cli, ledger, name, verdict):
     done = cli("resolve", ledger[name], *verdict, *LEDGER)
     assert done.code == 4

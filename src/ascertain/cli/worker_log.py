@@ -82,8 +82,8 @@ class Teller:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except BrokenPipeError:
-            self.has_progress = False  # nobody reads it; the work goes on
+        except OSError:
+            self.has_progress = False  # nobody reads it any more; the work goes on
 
 
 class _Handler(logging.Handler):

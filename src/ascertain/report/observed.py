@@ -84,6 +84,18 @@ class ToolCounts:
     extra_sends: int = 0
     errors: Counter[str] = field(default_factory=Counter[str])
 
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "tool": self.tool,
+            "calls": self.calls,
+            "confirmed": self.confirmed,
+            "rejected": self.rejected,
+            "lost": self.lost,
+            "hidden": self.hidden,
+            "extra_sends": self.extra_sends,
+            "errors": dict(self.errors),
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserveReport:
@@ -105,7 +117,7 @@ class ObserveReport:
         return {
             "since": self.since,
             "calls": self.calls,
-            "tools": [asdict(tool) for tool in self.tools],
+            "tools": [tool.as_dict() for tool in self.tools],
             "again": [again.as_dict() for again in self.again],
             "lost": [lost.as_dict() for lost in self.lost],
             "sentences": list(self.sentences),

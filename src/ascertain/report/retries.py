@@ -215,7 +215,7 @@ def _sdk(client: Any) -> Iterator[Hidden]:
 
 def _redis(client: Any) -> Iterator[Hidden]:
     pool = _own(client).get("connection_pool")
-    keywords = cast("dict[str, Any]", _own(pool).get("connection_kwargs") or {})
+    keywords = cast("dict[str, Any]", getattr(pool, "connection_kwargs", None) or {})
     retry = keywords.get("retry")
     tries = _number(_own(retry).get("_retries"))
     if tries:

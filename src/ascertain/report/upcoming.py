@@ -77,7 +77,9 @@ def upcoming(
             sentence=f"The lease of {sender_words(record.lease_owner or '')} still holds.",
             at=record.lease_until,
         )
-    if record.state is State.SENT and not record.disputed:
+    if record.review is not None:
+        return Upcoming(what="review", reason=record.review, sentence=sentence_of(record.review))
+    if record.state is State.SENT:
         return Upcoming(
             what="lose",
             reason="lease_expired",
@@ -85,8 +87,6 @@ def upcoming(
             at=None if gone else record.due_at,
         )
     decision = decide(view_of(record, contract, now, None))
-    if record.review is not None:
-        return Upcoming(what="review", reason=record.review, sentence=sentence_of(record.review))
     return Upcoming(
         what=str(decision.what),
         reason=str(decision.reason),
