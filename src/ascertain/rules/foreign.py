@@ -9,14 +9,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 from ascertain.rules.canonical import MAX_BYTES, MAX_DEPTH
 from ascertain.rules.misfit import Misfit, describe, inexact, is_array, is_object
 from ascertain.rules.shapes import Definitions, Schema, Shape
 from ascertain.rules.walk import Walk
 
-_SHOULD_BE = "Input should be "
+_WORDS = {
+    "bool_type": "a boolean",
+    "date_from_datetime_parsing": "a date",
+    "date_parsing": "a date",
+    "date_type": "a date",
+    "datetime_from_date_parsing": "a date and time",
+    "datetime_parsing": "a date and time",
+    "datetime_type": "a date and time",
+    "decimal_parsing": "a decimal number",
+    "decimal_type": "a decimal number",
+    "dict_type": "an object",
+    "float_type": "a number",
+    "int_type": "an integer",
+    "list_type": "an array",
+    "model_type": "an object",
+    "string_type": "a string",
+    "tuple_type": "an array",
+    "uuid_parsing": "a UUID",
+    "uuid_type": "a UUID",
+}
 
 
 class NotUnderstood(Exception):
@@ -103,20 +122,16 @@ class ForeignShape(Shape):
             raise inexact("a string with a lone surrogate") from None
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        found = _misfit(first["type"], first["msg"], self.words)
+        found = _misfit(first["type"], self.words)
         for step in reversed(first["loc"]):
             found = found.within(step)
         raise found
 
 
-def _misfit(code: str, message: str, words: str) -> Misfit:
-    """Pydantic's complaint in our words; a user's own check may have said the value."""
-    from pydantic_core.core_schema import ErrorType
-
+def _misfit(code: str, words: str) -> Misfit:
+    """A complaint of pydantic in fixed words: a user's own check may have said the value."""
     if code == "missing":
         return Misfit("nothing", expected="a value")
     if code == "extra_forbidden":
         return Misfit("a member that is not declared")
-    if message.startswith(_SHOULD_BE) and code in get_args(ErrorType):
-        return Misfit("something else", expected=message.removeprefix(_SHOULD_BE))
-    return Misfit(f"something else ({code})", expected=words)
+    return Misfit(f"something else ({code})", expected=_WORDS.get(code, words))
