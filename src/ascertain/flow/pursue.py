@@ -32,14 +32,19 @@ def pursue(
         now = setting.clock()
         decision = decide(view_of(record, setting.contract, now, turn))
         match decision.what:
-            case What.SEND | What.RESEND:
-                at = record.not_before_at
-                patient = record.evidence is not Evidence.WORKING
-                if not (yield from _wait_for(setting, at, turn, patient)):
-                    if record.state is State.PREPARED and (at or now) >= record.send_by_at:
-                        decision = Decision(What.WITHDRAW, Reason.NOT_WANTED)
-                        return (yield from _end(setting, record, decision)), last
-                    return (yield from _let_go(setting, record, at)), last
+            case What.SEND | What.RESEND | What.LOOK_UP:
+                at = record.ask_at if decision.what is What.LOOK_UP else record.not_before_at
+                if at is not None and at > now:
+                    patient = record.evidence is not Evidence.WORKING
+                    if turn is not None and patient and at < turn.until:
+                        if (yield from pause(at - now)):
+                            continue  # time has passed: decide anew
+                    return (yield from _come_back(setting, record, at)), last
+                if decision.what is What.LOOK_UP:
+                    record, lost = yield from look_up(setting, record, turn)
+                    if lost or record.lease_owner != setting.sender:
+                        return record, last
+                    continue
                 sent = yield from _send(setting, record, turn)
                 if sent is None or sent.state is not State.SENT:
                     return sent or record, last
@@ -47,13 +52,6 @@ def pursue(
                 landed = yield from make_attempt(setting, sent, turn)
                 record, last = landed.record, landed.outcome
                 if landed.stop:
-                    return record, last
-            case What.LOOK_UP:
-                patient = record.evidence is not Evidence.WORKING
-                if not (yield from _wait_for(setting, record.ask_at, turn, patient)):
-                    return (yield from _let_go(setting, record, record.ask_at)), last
-                record, lost = yield from look_up(setting, record, turn)
-                if lost or record.lease_owner != setting.sender:
                     return record, last
             case _:
                 return (yield from _end(setting, record, decision)), last
@@ -107,16 +105,11 @@ def _send(setting: Setting, record: ActionRecord, turn: Turn | None) -> Flow[Act
     return reply.record if isinstance(reply, Advanced) else None
 
 
-def _wait_for(
-    setting: Setting, at: float | None, turn: Turn | None, patient: bool = True
-) -> Flow[bool]:
-    """Wait until ``at`` if this turn has the time; a worker never waits, it comes back."""
-    wait_s = 0.0 if at is None else at - setting.clock()
-    if wait_s <= 0:
-        return True
-    if turn is None or not patient or setting.clock() + wait_s >= turn.until:
-        return False
-    return (yield from pause(wait_s))
+def _come_back(setting: Setting, record: ActionRecord, at: float) -> Flow[ActionRecord]:
+    """Let go until ``at``; what would no longer be wanted by then is withdrawn at once."""
+    if record.state is State.PREPARED and at >= record.send_by_at:
+        return (yield from _end(setting, record, Decision(What.WITHDRAW, Reason.NOT_WANTED)))
+    return (yield from _let_go(setting, record, at))
 
 
 def _end(setting: Setting, record: ActionRecord, decision: Decision) -> Flow[ActionRecord]:

@@ -126,10 +126,15 @@ def hold(record: ActionRecord, *, due_at: float | None, now: float) -> Move:
 def _refused(
     record: ActionRecord, contract: Contract, outcome: Outcome, now: float, wait_s: float
 ) -> Move:
-    covers = record.doubt == 0 or contract.refusal_covers_key
+    # a client that sent by itself again tells only of the last time: the first is in doubt
+    again = outcome.sends > 1
+    stored = contract.refusal_covers_key and not outcome.retryable
+    covers = stored or not (record.doubt or again)
     if outcome.kind is Kind.IN_PROGRESS:
-        # our own key is being worked on: ask, or come back with the same key, but not at once
-        return _doubt(record, outcome, By.CALL, now, not_before_at=now + _wait(outcome, wait_s))
+        # our own key is being worked on: ask, or come back with the same key, once that may be over
+        patience_s = max(wait_s, contract.budget.send_deadline_s)
+        at = now + _wait(outcome, patience_s)
+        return _doubt(record, outcome, By.CALL, now, not_before_at=at)
     if outcome.kind is Kind.KEY_REUSE:
         return _doubt(
             record, outcome, By.CALL, now, refused=1, kind=outcome.kind, code=outcome.code
@@ -149,7 +154,7 @@ def _refused(
     return move(
         record, Event.LOSE, By.CALL, "refusal_not_covering", now, detail=detail_of(outcome),
         evidence=Evidence.NOT_ASKED, refused=int(not outcome.retryable), kind=outcome.kind,
-        code=outcome.code, related_ref=outcome.related_ref,
+        code=outcome.code, related_ref=outcome.related_ref, doubt=record.doubt + again,
         not_before_at=now + _wait(outcome, wait_s), due_at=now, ask_at=None, **FREE,
     )  # fmt: skip
 
@@ -169,9 +174,11 @@ def _not_sent(record: ActionRecord, outcome: Outcome, now: float, wait_s: float)
             record, Event.LOSE, By.CALL, "not_sent_but_doubt", now, detail=detail_of(outcome),
             evidence=Evidence.NOT_ASKED, not_before_at=at, due_at=now, ask_at=None, **FREE,
         )  # fmt: skip
+    # the key's lifetime runs from its first sending; only a first attempt takes that back
+    first = None if record.attempt == 1 else record.first_sent_at
     unsent = move(
         record, Event.UNSEND, By.CALL, outcome.reason, now, detail=detail_of(outcome),
-        not_before_at=at, due_at=at, first_sent_at=None, last_possible_at=None, **FREE,
+        not_before_at=at, due_at=at, first_sent_at=first, last_possible_at=None, **FREE,
     )  # fmt: skip
     if outcome.retryable:
         return unsent
