@@ -1,5 +1,6 @@
 """What the tests of the command line share: a folder with a shop, and ways to run commands."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -53,8 +54,10 @@ def here(tmp_path, monkeypatch):
 def forget_modules(folder):
     """A command imports an app anew, as a process of its own does."""
     for name, module in list(sys.modules.items()):
-        if str(folder) in str(getattr(module, "__file__", "")):
+        places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+        if any(str(place).startswith(str(folder)) for place in places):
             del sys.modules[name]
+    importlib.invalidate_caches()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from ascertain.cli.exits import UsageProblem
 from ascertain.cli.options import AsJson, examples
 
 EPILOG = examples("ascertain demo", "ascertain demo --sabotage new-key")
@@ -14,7 +13,12 @@ EPILOG = examples("ascertain demo", "ascertain demo --sabotage new-key")
 
 def command(
     sabotage: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Break one rule, and see it noticed.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Break one rule, and see it noticed: new-key, blind-resend, say-failed, "
+            "forget-doubt, drop-fence.",
+        ),
     ] = None,
     no_color: Annotated[bool, typer.Option("--no-color", help="Without colour.")] = False,
     as_json: AsJson = False,
@@ -24,12 +28,6 @@ def command(
     For each story: what the model was told, what the person sees, the ledger, and what the
     provider really did. The exit code is 1 if any of them disagree.
     """
-    try:
-        from ascertain.demo import run_demo
-    except ModuleNotFoundError as error:
-        if error.name != "ascertain.demo":
-            raise
-        raise UsageProblem(
-            "This installation has no demo.", next_step="Use a newer release."
-        ) from None
-    return int(run_demo(sabotage, as_json, False if no_color else None))
+    from ascertain.demo import run_demo
+
+    return run_demo(sabotage, as_json, False if no_color else None)

@@ -35,6 +35,7 @@ class Exit(IntEnum):
     DEFECT = 70
     INTERRUPTED = 130
     READER_GONE = 141
+    STOPPED = 143
 
 
 MEANING: dict[Exit, str] = {
@@ -47,6 +48,7 @@ MEANING: dict[Exit, str] = {
     Exit.DEFECT: "a defect in ascertain; --debug shows where",
     Exit.INTERRUPTED: "interrupted from the keyboard",
     Exit.READER_GONE: "the reader of the output closed it",
+    Exit.STOPPED: "stopped at once by a second signal",
 }
 
 

@@ -21,7 +21,7 @@ from ascertain.runtime.verdict import resolve
 
 EPILOG = examples(
     "ascertain resolve 019ad2f0c1 --confirmed T900",
-    "ascertain resolve 019ad2f0c1 --not-done --evidence 'no ticket in the CRM, asked Li'",
+    "ascertain resolve 019ad2f0c1 --not-done --evidence 'not in the CRM'",
 )
 
 

@@ -43,11 +43,6 @@ def command(
     said = teller(as_json=as_json)
     try:
         loaded.open()
-        tools = many(len(loaded.registry), "tool")
-        said.event(
-            "started", f"worker {os.getpid()} started: {tools}, {loaded.url}",
-            tools=[entry.name for entry in loaded.registry], ledger=loaded.url, pid=os.getpid(),
-        )  # fmt: skip
         worker = loaded.make_worker(concurrency=concurrency)
         asyncio.run(_drain(loaded, worker, said) if once else _serve(loaded, worker, said))
     finally:
@@ -58,6 +53,7 @@ def command(
 
 async def _serve(app: Ascertain, worker: Worker, said: Teller) -> None:
     _listen(said, worker.stop)
+    _first_words(app, said)
     look = asyncio.create_task(_keep_looking(app, worker, said))
     try:
         await worker.run()
@@ -69,6 +65,7 @@ async def _serve(app: Ascertain, worker: Worker, said: Teller) -> None:
 
 async def _drain(app: Ascertain, worker: Worker, said: Teller) -> None:
     _listen(said, lambda: None)
+    _first_words(app, said)
     await worker.drain()
     await _last_words(app, said, worker.recovered)
 
@@ -82,7 +79,7 @@ def _listen(said: Teller, stop: Callable[[], None]) -> None:
         if heard:
             said.event("stopped", f"{name} again: stopping at once", signal=name)
             said.close()
-            os._exit(128 + number)
+            os._exit(Exit.INTERRUPTED if number == signal.SIGINT else Exit.STOPPED)
         heard.append(number)
         said.event(
             "stopping", f"{name}: finishing what is in hand; once more stops at once", signal=name
@@ -101,6 +98,12 @@ async def _keep_looking(app: Ascertain, worker: Worker, said: Teller) -> None:
     while True:
         said.progress(f"{worker.recovered} taken up; {_open_words(await _counts(app))}")
         await asyncio.sleep(LOOK_EVERY_S)
+
+
+def _first_words(app: Ascertain, said: Teller) -> None:
+    tools = [entry.name for entry in app.registry]
+    sentence = f"worker {os.getpid()} started: {many(len(tools), 'tool')}, {app.url}"
+    said.event("started", sentence, tools=tools, ledger=app.url, pid=os.getpid())
 
 
 async def _last_words(app: Ascertain, said: Teller, recovered: int) -> None:

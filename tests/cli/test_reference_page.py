@@ -1,0 +1,113 @@
+"""The reference page is true: every command on it runs, and its tables are those of the code."""
+
+import ast
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import ascertain.demo
+from ascertain.cli.exits import MEANING
+from ascertain.cli.run import COMMANDS
+from tests.cli import shop as shops
+from tests.cli.conftest import ASCERTAIN, ROOT
+from tests.cli.test_worker import hear
+
+PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text()
+BLOCKS = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+LINES = [line.removeprefix("$ ") for block in BLOCKS for line in block.splitlines()]
+DOCUMENTED = [line for line in LINES if line.startswith("ascertain ")]
+FOR_EVER = [line for line in DOCUMENTED if " worker " in line and "--once" not in line]
+RECORDING = Path(ascertain.demo.__file__).parent / "recording.jsonl"
+
+
+def table(title):
+    """The rows of a table on the page by its first column."""
+    rows = re.search(rf"\| {title} \|.*?\n\| ---.*?\n(.*?)\n\n", PAGE, re.DOTALL)[1]
+    cells = [row.strip("| ").split(" | ", 1) for row in rows.splitlines()]
+    return {name.strip("`"): text for name, text in cells}
+
+
+@pytest.fixture
+def project(here, ledger, monkeypatch):
+    """A folder as the page means it: a package with an app, a ledger, a recording."""
+    (here / "shop").mkdir()
+    (here / "shop" / "tools.py").write_text(shops.MODULE)
+    shutil.copy(RECORDING, here / "calls.jsonl")
+    monkeypatch.setenv("ASCERTAIN_LEDGER", "sqlite:///ledger.db")
+    monkeypatch.setenv("ID", ledger["review"])
+    return here
+
+
+@pytest.mark.parametrize("line", [line for line in DOCUMENTED if line not in FOR_EVER])
+def test_a_documented_command_runs(project, cli, line):
+    _, *words = shlex.split(os.path.expandvars(line))
+    if words[0] == "demo":
+        words.append("--help")  # the demo has tests of its own, which play it
+    done = cli(*words)
+    assert done.code in (0, 1), done.complained
+    assert done.out or done.err
+
+
+@pytest.mark.parametrize("line", FOR_EVER)
+def test_a_documented_worker_runs_until_it_is_told_to_stop(project, spawn, line):
+    worker = spawn(*line.split()[1:])
+    hear(worker, "started")
+    worker.terminate()
+    assert worker.wait(timeout=20) == 0
+
+
+def test_every_command_is_documented_in_a_section_of_its_own():
+    assert {line.split()[1] for line in DOCUMENTED} == set(COMMANDS)
+    assert re.findall(r"^## (\S+)$", PAGE, re.MULTILINE) == list(
+        dict.fromkeys(line.split()[1] for line in DOCUMENTED)
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_examples_within_80_columns(cli, name):
+    done = cli(name, "--help")
+    assert done.code == 0
+    assert "Examples:" in done.out
+    assert f"  ascertain {name}" in done.out
+    assert "--json" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_the_exit_codes_are_those_of_the_code():
+    assert table("exit code") == {str(int(code)): text for code, text in MEANING.items()}
+
+
+def test_the_lint_rules_are_those_of_the_code():
+    found = set()
+    for path in (ROOT / "src" / "ascertain" / "report").glob("lint*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id="Finding"), keywords=keywords):
+                    values = [k.value for k in keywords if k.arg == "rule"]
+                case ast.Call(func=ast.Name(id="_finding" | "_repeats"), args=args):
+                    values = args
+                case _:
+                    continue
+            texts = [v.value for v in values if isinstance(v, ast.Constant)]
+            found |= {text for text in texts[:1] if re.fullmatch(r"[a-z]+(-[a-z]+)*", text)}
+    assert set(table("rule")) == found
+
+
+def test_the_doctor_s_checks_are_those_of_the_code():
+    found = set()
+    for path in (ROOT / "src" / "ascertain" / "report").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id="ok"), args=[ast.Constant(value=name), *_]):
+                    found.add(name)
+    assert set(table("check")) == found
+
+
+def test_the_page_names_the_way_to_install():
+    assert 'pip install "ascertain[cli]"' in LINES
+    assert subprocess.run([ASCERTAIN, "--version"], capture_output=True).returncode == 0
