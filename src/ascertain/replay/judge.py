@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ascertain.model.action import ActionRecord
-from ascertain.model.contract import contract_from_json
-from ascertain.model.tables import State
+from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.contract import Contract, contract_from_json
+from ascertain.model.tables import Event, State
 from ascertain.replay.provider import Faults, collection_of
 from ascertain.replay.recording import Call, Recording, intent_of
 from ascertain.replay.report import Repeat, Replayed, Spoken
@@ -22,7 +22,6 @@ from ascertain.testing.invariants import (
     NO_DUPLICATE_EFFECT,
     NO_LIE,
     NO_LOST_ACTION,
-    Statement,
     Violation,
     WorldEffect,
     bounded_resolution,
@@ -36,6 +35,7 @@ from ascertain.testing.invariants import (
 from ascertain.testing.world import Arrival, Effect, World
 
 MANY = 100_000
+FAR_S = 5.0  # what falls due later than this is left to the background
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,7 @@ class Deed:
     records: tuple[ActionRecord, ...]
     effects: tuple[Effect, ...]
     creates: tuple[Arrival, ...]
+    lookups: tuple[Arrival, ...]
     spoken: tuple[Spoken, ...]
 
     def effects_of(self, record: ActionRecord) -> list[WorldEffect]:
@@ -91,6 +92,7 @@ def report_of(
     """Count, and compare what was told and recorded with what the provider really did."""
     arrivals = world.arrivals()
     deeds = _deeds(recording, world.effects(), arrivals, ledger, spoken)
+    violations, theirs = _judged(deeds, world.effects(), ledger)
     records = [record for deed in deeds for record in deed.records]
     opened = [record for record in records if record.open]
     drawn = {fault.name for fault in faults.values()}
@@ -119,7 +121,8 @@ def report_of(
         as_recorded=sum(deed.as_recorded for deed in deeds),
         left_open=len(opened),
         in_review=sum(record.review is not None for record in opened),
-        violations=tuple(_violations(deeds, world.effects(), ledger)),
+        violations=tuple(violations),
+        broken_promises=theirs,
         took_s=took_s,
     )
 
@@ -146,12 +149,19 @@ def _deeds(
     told: dict[str, list[Spoken]] = {}
     for one in spoken:
         told.setdefault(one.call.intent, []).append(one)
+    asked: dict[str, list[Arrival]] = {}
+    for arrival in arrivals:
+        if arrival.method == "GET" and arrival.key is not None:
+            asked.setdefault(arrival.key, []).append(arrival)
     return [
         Deed(
             call=call,
             records=tuple(records.get(intent, ())),
             effects=tuple(happened.get(intent, ())),
             creates=tuple(came.get(intent, ())),
+            lookups=tuple(
+                one for record in records.get(intent, ()) for one in asked.get(record.key, ())
+            ),
             spoken=tuple(told.get(intent, ())),
         )
         for intent, call in recording.first_calls().items()
@@ -189,20 +199,55 @@ def _repeats(spoken: Sequence[Spoken]) -> Iterator[Repeat]:
             )
 
 
-def _violations(
+def _judged(
     deeds: Sequence[Deed], effects: Sequence[Effect], ledger: Ledger
-) -> Iterator[Violation]:
+) -> tuple[list[Violation], int]:
+    """All violations, and how many are no fault of ours: the provider broke a promise."""
     records = [record for deed in deeds for record in deed.records]
     told = [one.statement.action for deed in deeds for one in deed.spoken]
     in_world = [
         WorldEffect(key=effect.key or "", ref=effect.ref, sending=str(effect.arrival))
         for effect in effects
     ]
-    yield from no_lost_action(records, acknowledged=told, effects=in_world)
+    ours = no_lost_action(records, acknowledged=told, effects=in_world)
+    theirs = 0
     for deed in deeds:
-        yield from _of_intent(deed)
+        found = list(_of_intent(deed))
+        noticed: list[Violation] = []
         for record in deed.records:
-            yield from _of_action(deed, record, ledger)
+            events = ledger.events(record.id)
+            contract = contract_from_json(ledger.contract(record.contract) or "{}")
+            found += _of_action(deed, record, events)
+            if contract.lookup is not None:
+                noticed += double_noticed(record, deed.effects_of(record))
+            if found and is_promise_broken(deed, events, contract):
+                theirs += 1
+                excused = (NO_DUPLICATE_EFFECT, NO_LIE)
+                found = [one for one in found if one.invariant not in excused]
+        ours += found + noticed
+    return ours, theirs
+
+
+def is_promise_broken(deed: Deed, events: Sequence[EventRecord], contract: Contract) -> bool:
+    """Whether the provider said "absent" when that was final by its promise, and it was not so.
+
+    It overlooked an effect, or one landed afterwards of what had been sent before.
+    """
+    promise = contract.lookup
+    if promise is None or promise.fences or promise.absence_final_after_s is None:
+        return False
+    sends = [event.at for event in events if event.event == Event.SEND]
+    closed = [event.at for event in events if event.event == Event.LOSE]
+    for look in deed.lookups:
+        at = look.received_at
+        last = max((one for one in closed if one <= at), default=at)
+        if look.code != "absent" or at < last + promise.absence_final_after_s:
+            continue
+        overlooked = any(effect.received_at < at for effect in deed.effects)
+        came_late = sum(came.received_at > at for came in deed.creates)
+        if overlooked or came_late > sum(sent > at for sent in sends):
+            return True
+    return False
 
 
 def _of_intent(deed: Deed) -> Iterator[Violation]:
@@ -231,17 +276,19 @@ def _values(deed: Deed, action: str) -> Iterator[Violation]:
             yield Violation(invariant=NO_LIE, action=action, story=story)
 
 
-def _of_action(deed: Deed, record: ActionRecord, ledger: Ledger) -> Iterator[Violation]:
+def _of_action(
+    deed: Deed, record: ActionRecord, events: Sequence[EventRecord]
+) -> Iterator[Violation]:
     effects = deed.effects_of(record)
-    statements: list[Statement] = [
-        one.statement for one in deed.spoken if one.statement.action == record.id
-    ]
-    sent = [came.key or "" for came in deed.creates if came.key == record.key]
+    statements = [one.statement for one in deed.spoken if one.statement.action == record.id]
+    sent = [came.key or "" for came in deed.creates if len(deed.records) == 1]
     yield from no_lie(record, effects, statements)
     yield from key_stability(None, record, sent)
     yield from somebody_comes_back(record, left=False)
-    yield from bounded_resolution(record, left=record.due_at is not None)
-    yield from projection(None, record, ledger.events(record.id))
-    contract = contract_from_json(ledger.contract(record.contract) or "{}")
-    if contract.lookup is not None:
-        yield from double_noticed(record, effects)
+    yield from bounded_resolution(record, left=_is_far(record))
+    yield from projection(None, record, events)
+
+
+def _is_far(record: ActionRecord) -> bool:
+    """Whether what comes next is planned for later than a replay lasts."""
+    return record.due_at is not None and record.due_at > record.updated_at + FAR_S

@@ -14,7 +14,7 @@ import httpx
 
 from ascertain import Ascertain
 from ascertain.errors import ContractError
-from ascertain.replay.judge import MANY, report_of
+from ascertain.replay.judge import FAR_S, MANY, report_of
 from ascertain.replay.provider import CONTRACTS, Faults, draw_faults, prepare, providers_of
 from ascertain.replay.recording import Call, Recording, load_recording
 from ascertain.replay.report import Replayed, Spoken
@@ -24,10 +24,9 @@ from ascertain.store.open import open_ledger
 from ascertain.testing.world import World
 
 PRINCIPAL = "recorded"
-AT_ONCE = 48  # conversations
-LEASE_S = 1.0
-SETTLE_WITHIN_S = 30.0
-FAR_S = 5.0  # what falls due later than this is left to the background
+AT_ONCE = 24  # conversations
+LEASE_S = 0.3
+SETTLE_WITHIN_S = 60.0
 _LOOK_S = 0.05
 
 Tick = Callable[[str], None]
@@ -100,7 +99,13 @@ async def _play(
                     tick(f"{len(spoken)} of {len(recording.calls)} calls")
 
         conversations = recording.conversations().items()
-        await asyncio.gather(*(converse(conv, calls) for conv, calls in conversations))
+        tasks = [asyncio.create_task(converse(*conversation)) for conversation in conversations]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()  # nobody makes calls any more, whatever broke
+            await asyncio.wait(tasks)
         await _settle(app.ledger, tick)
     await asyncio.to_thread(world.wait_idle)
     return spoken

@@ -24,7 +24,7 @@ CONTRACTS: Mapping[str, Provider] = {
     "none": FIVE_CONTRACTS["neither"],
 }
 REFUSED = "REFUSED_AS_RECORDED"
-SENDS = 6  # the action half of the budget
+SENDS = 10  # the action half of the budget
 
 # What may happen to a write, all of it over within a second or so.
 WRITE_FAULTS: tuple[Behaviour, ...] = (
@@ -33,7 +33,7 @@ WRITE_FAULTS: tuple[Behaviour, ...] = (
     Behaviour("reply_lost", how="hang"),
     Behaviour("request_lost"),
     Behaviour("hang_no_effect"),
-    Behaviour("slow_deadline", seconds=1.0),
+    Behaviour("slow_deadline", seconds=1.3),
     Behaviour("throttled", retry_after_s=1),
     Behaviour("error_500_before"),
     Behaviour("error_500_after"),

@@ -85,6 +85,8 @@ class Replayed:
     :param lookups: of writes. :param doubled: second effects of one single sending, which are the
         network's doing; ``noticed``: those that are reported.
     :param as_recorded: intents that ended as they had in the recording.
+    :param broken_promises: actions of which the provider said "absent" when by its promise that was
+        final, and it was not so: then a double has to be noticed, and is none of ours.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Replayed:
     left_open: int
     in_review: int
     violations: tuple[Violation, ...]
+    broken_promises: int
     took_s: float
 
     @property
@@ -159,6 +162,8 @@ def lines_of(done: Replayed) -> Iterator[str]:
     doubled = ""
     if done.doubled:
         doubled = f"; {done.doubled} doubled by the network, {done.noticed} of them noticed"
+    if done.broken_promises:
+        doubled += f"; {done.broken_promises} promises of the provider were broken"
     yield (
         f"provider    {done.effects} effects, {done.creates} creates and {done.lookups} look-ups "
         f"arrived{doubled}"

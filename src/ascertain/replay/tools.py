@@ -26,10 +26,10 @@ from ascertain.runtime.scope import here
 from ascertain.runtime.tool import AsyncTool
 
 ACCEPTED = 202
-SETTLING_S = 0.6
+SETTLING_S = 2.5  # longer than anything that lands late here
 RECOUNT_AFTER_S = 1.0  # when the effects are counted, where a double could come about
 WRITES = Budget(
-    turn_sends=2, turn_s=1.5, send_deadline_s=0.6, backoff_s=0.05, backoff_max_s=0.5, sends=SENDS
+    turn_sends=2, turn_s=2.0, send_deadline_s=1.0, backoff_s=0.05, backoff_max_s=0.5, sends=SENDS
 )
 READS = Budget(turn_s=5.0, send_deadline_s=2.0, backoff_s=0.05, sends=4)
 REFUSALS = (
