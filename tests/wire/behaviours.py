@@ -45,6 +45,14 @@ def hello_fin(connection):
     connection.fin()
 
 
+def sip(connection):
+    """Take a little of what was sent, now and then, for ever."""
+    while True:
+        connection.wait()
+        connection.sock.recv(4096)
+        connection.pause(DRIP_S)
+
+
 def plain_answer(connection):
     """What a server without TLS says to a ClientHello."""
     connection.fill()
@@ -292,6 +300,18 @@ def proxy_then(end):
     def behave(connection):
         connection.read_body(connection.read_head())
         getattr(connection, end)()
+
+    return behave
+
+
+def proxy_opening_late(seconds):
+    """A proxy that takes its time to open the tunnel, behind which nobody speaks."""
+
+    def behave(connection):
+        connection.read_head()
+        connection.pause(seconds)
+        connection.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        connection.hang()
 
     return behave
 

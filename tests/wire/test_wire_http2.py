@@ -25,8 +25,9 @@ OTHER_ERRORS = [1, 2, 8, 11, 13]
 class Http2Server:
     """Speaks HTTP/2 from the first byte; ``act`` decides about each request by its number."""
 
-    def __init__(self, act):
+    def __init__(self, act, on_head=None):
         self.act = act
+        self.on_head = on_head
         self.heads = []
         self.effects = []
         self.connections = 0
@@ -68,6 +69,8 @@ class Http2Server:
             for event in talk.receive_data(data):
                 if isinstance(event, h2.events.RequestReceived):
                     self.heads.append(dict(event.headers)[b":path"].decode())
+                    if self.on_head is not None:
+                        self.on_head(self, talk, event.stream_id)
                 if isinstance(event, h2.events.StreamEnded):
                     ended = self.act(self, talk, event.stream_id, len(self.heads)) == "close"
                     if ended:
@@ -154,6 +157,66 @@ def test_req_F10_a_refused_stream_is_proof_of_not_processed(post):
         [(log, error)] = post(f"http://{server.address}/tickets")
     assert error is not None
     assert (server.heads, server.effects) == (["/tickets"], [])
+    assert log.sends[0].left
+    assert log.sends[0].refused_unprocessed
+    assert not log.trace().left
+
+
+def test_req_F10_a_refusal_below_a_transport_we_do_not_know_proves_nothing(lib):
+    """What else it may have done with the request, nobody knows."""
+
+    class Around(lib.HTTPTransport):
+        def handle_request(self, request):
+            return super().handle_request(request)
+
+    def act(server, talk, stream, _):
+        talk.reset_stream(stream, error_code=REFUSED_STREAM)
+
+    transport = Around(http1=False, http2=True, verify=TRUSTS_NONE)
+    log = WireLog(time.monotonic() + 5.0)
+    token = current_log.set(log)
+    with Http2Server(act) as server:
+        client = watch(lib.Client(transport=transport, trust_env=False), name="crm")
+        with client, pytest.raises(lib.RemoteProtocolError):
+            client.post(f"http://{server.address}/tickets")
+    current_log.reset(token)
+    assert log.trace().left
+
+
+async def test_req_F10_going_away_during_an_upload_is_proof_of_not_processed(lib):
+    """The upload meets a connection that another request has seen going away."""
+    first_done = asyncio.Event()
+    streams = []
+
+    def act_on_head(server, talk, stream):
+        streams.append(stream)
+        if len(streams) == 2:
+            server.answer(talk, streams[0])
+            talk.close_connection(error_code=0, last_stream_id=streams[0])
+
+    async def source():
+        yield b"first half"
+        await first_done.wait()
+        yield b"second half"
+
+    async def upload(client, url):
+        log = WireLog(time.monotonic() + 5.0)
+        current_log.set(log)
+        with pytest.raises(lib.RemoteProtocolError):
+            await client.post(url, content=source(), headers={"content-length": "21"})
+        return log
+
+    async def ask(client, url):
+        current_log.set(WireLog(time.monotonic() + 5.0))
+        await client.post(url, content=b"")
+        return first_done.set()
+
+    how = {"http1": False, "http2": True, "trust_env": False, "verify": TRUSTS_NONE}
+    with Http2Server(lambda *_: None, on_head=act_on_head) as server:
+        async with watch(lib.AsyncClient(**how), name="crm") as client:
+            url = f"http://{server.address}"
+            _, log = await asyncio.gather(ask(client, f"{url}/a"), upload(client, f"{url}/b"))
+    assert server.heads == ["/a", "/b"]
     assert log.sends[0].left
     assert log.sends[0].refused_unprocessed
     assert not log.trace().left

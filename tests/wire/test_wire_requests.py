@@ -7,12 +7,16 @@ import pytest
 import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3 import HTTPConnectionPool
-from urllib3.util import Retry
+from urllib3.util import Retry, Timeout, connection
 
 from ascertain.wire.log import WireLog, current_log
 from ascertain.wire.watch import watch
-from tests.wire.behaviours import BODY
-from tests.wire.server import refusing
+from tests.wire.behaviours import BODY, never_read
+from tests.wire.server import Server, blackhole, refusing
+
+# Long enough for what has to happen before it, also on a busy machine.
+DEADLINE_S = 0.5
+SLACK_S = 1.0
 
 
 @pytest.fixture
@@ -219,7 +223,98 @@ def test_req_F10_connections_opened_before_watching_are_not_left_unseen(server, 
     assert (log.trace().sends, log.trace().left) == (2, True)
 
 
+def test_req_U01_outside_an_attempt_the_adapter_is_the_mounted_one(session):
+    assert session.get_adapter("http://crm.example") is session.adapters["http://"]
+
+
+def test_req_U11_an_adapter_we_do_not_know_is_not_entered_after_the_deadline(session, log):
+    entered = []
+
+    class Fake(BaseAdapter):
+        def send(self, request, **_):
+            entered.append(request)
+
+        def close(self):
+            """Nothing is open."""
+
+    session.mount("fake://", Fake())
+    log.deadline_at = time.monotonic()
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        session.post("fake://crm.example/tickets")
+    assert entered == []
+    assert (log.trace().sends, log.trace().exits) == (1, {"crm"})
+
+
+def test_req_U11_a_deadline_that_passes_while_connecting_lets_nothing_leave(
+    session, server, log, monkeypatch
+):
+    connect = connection.create_connection
+
+    def slow(*args, **kwargs):
+        log.deadline_at = time.monotonic()
+        return connect(*args, **kwargs)
+
+    monkeypatch.setattr(connection, "create_connection", slow)
+    with pytest.raises(requests.exceptions.Timeout):
+        session.post(server.url("/ok"))
+    assert not log.trace().left
+    ledger = server.settle()
+    assert (ledger.connections, ledger.heads) == (1, [])
+
+
+def test_req_U11_a_handshake_gets_only_what_the_connect_has_left_over(session, log, monkeypatch):
+    connect = connection.create_connection
+
+    def slow(*args, **kwargs):
+        log.deadline_at -= 3.9  # as if it had taken so long
+        return connect(*args, **kwargs)
+
+    monkeypatch.setattr(connection, "create_connection", slow)
+    log.deadline_at = time.monotonic() + 4.0
+    started = time.monotonic()
+    with Server(never_read) as server, pytest.raises(requests.exceptions.Timeout):
+        session.post(server.url("/ok", "https"))
+    assert time.monotonic() - started < 2.0
+    assert not log.trace().left
+
+
+def test_req_U11_a_connect_that_hangs_ends_in_time_with_any_form_of_timeout(session, log):
+    log.deadline_at = time.monotonic() + 0.2
+    with blackhole() as port, pytest.raises(requests.exceptions.ConnectTimeout):
+        session.post(f"http://127.0.0.1:{port}/ok", timeout=Timeout(connect=30, read=30))
+    assert time.monotonic() - log.deadline_at < SLACK_S
+    assert not log.trace().left
+
+
 # -------------------------------------------------------------------------------- bodies, both ways
+
+
+def test_req_U11_a_body_of_an_adapter_we_do_not_know_ends_in_time(session, log):
+    class Endless:
+        def stream(self, *_, **__):
+            while True:
+                yield b"drip"
+
+        def release_conn(self):
+            """Nothing is open."""
+
+        close = release_conn
+
+    class Fake(BaseAdapter):
+        def send(self, request, **_):
+            response = requests.Response()
+            response.status_code, response.raw, response.request = 200, Endless(), request
+            return response
+
+        def close(self):
+            """Nothing is open."""
+
+    session.mount("fake://", Fake())
+    log.deadline_at = time.monotonic() + 0.1
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        session.post("fake://crm.example/tickets", stream=True).content  # noqa: B018
+    assert time.monotonic() - log.deadline_at < SLACK_S
+    assert log.trace().complete is False
 
 
 def test_req_F10_a_stream_is_complete_when_it_was_read_to_its_end(session, server, log):
@@ -236,20 +331,20 @@ def test_req_F10_a_stream_that_is_left_early_is_not_known_to_be_complete(session
 
 
 def test_req_U11_a_stream_ends_at_the_deadline_with_the_clients_own_exception(session, server, log):
-    log.deadline_at = time.monotonic() + 0.25
+    log.deadline_at = time.monotonic() + DEADLINE_S
     response = session.post(server.url("/drip_body"), stream=True)
     with pytest.raises(requests.exceptions.ReadTimeout):
         list(response.iter_lines())
-    assert time.monotonic() - log.deadline_at < 1.0
+    assert time.monotonic() - log.deadline_at < SLACK_S
     assert log.trace().complete is False
 
 
 def test_req_U11_a_raw_read_ends_at_the_deadline(session, server, log):
-    log.deadline_at = time.monotonic() + 0.25
+    log.deadline_at = time.monotonic() + DEADLINE_S
     response = session.post(server.url("/drip_body"), stream=True)
     with pytest.raises(Exception, match="timed out"):
         response.raw.read()
-    assert time.monotonic() - log.deadline_at < 1.0
+    assert time.monotonic() - log.deadline_at < SLACK_S
 
 
 def test_req_F10_an_upload_whose_source_breaks_had_left(session, server, log):
@@ -276,16 +371,18 @@ def test_req_U11_waiting_for_a_connection_of_the_pool_ends_in_time(session, serv
         log.deadline_at = time.monotonic() + 0.2
         with pytest.raises(requests.exceptions.Timeout):
             session.post(server.url("/ok"))
-    assert time.monotonic() - log.deadline_at < 1.0
+    assert time.monotonic() - log.deadline_at < SLACK_S
     assert [send.left for send in log.sends] == [True, False]
 
 
-@pytest.mark.parametrize("timeout", [30, (30, 30), (None, None), None])
+@pytest.mark.parametrize(
+    "timeout", [30, (30, 30), (None, None), None, Timeout(connect=30, read=30)]
+)
 def test_req_U11_every_form_of_timeout_is_bounded_by_the_deadline(session, server, log, timeout):
     log.deadline_at = time.monotonic() + 0.2
     with pytest.raises(requests.exceptions.ReadTimeout):
         session.post(server.url("/read_hang"), timeout=timeout)
-    assert time.monotonic() - log.deadline_at < 1.0
+    assert time.monotonic() - log.deadline_at < SLACK_S
 
 
 def test_req_U01_a_shorter_timeout_of_ones_own_stays_ones_own(session, server, log):

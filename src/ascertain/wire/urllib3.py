@@ -141,9 +141,6 @@ class ConnectionHooks(_Connection):
         self._connecting = True
         try:
             super().connect()
-        except Exception:
-            passage.gate()
-            raise
         finally:
             self._connecting = False
             self.timeout = own
@@ -159,7 +156,7 @@ class ConnectionHooks(_Connection):
         self._shorten(self.sock)
 
     def _shorten(self, sock: Any) -> None:
-        """Give the handshake that may come next what remains by now."""
+        """Give the handshake that may come next what remains by now, not what it was before."""
         passage = current_passage.get()
         if passage is not None and sock is not None:
             sock.settimeout(passage.cap(sock.gettimeout()))
@@ -241,21 +238,20 @@ class _Source(io.RawIOBase):
 def bounded(sock: Any, passage: Passage) -> Generator[None]:
     """Give the socket what remains of the attempt for one step.
 
+    The limit stays: what remains can only become less, and for the next request urllib3 sets its
+    own anew.
+
     :raises PastDeadline: that is over. Not a kind of OSError, or urllib3 would try again.
     :raises TimeoutError: the same, once the response is in the caller's hands.
     """
     try:
         passage.gate()
-        own = sock.gettimeout()
-        sock.settimeout(passage.cap(own))
+        sock.settimeout(passage.cap(sock.gettimeout()))
         try:
             yield
         except TimeoutError:
             passage.gate()
             raise
-        finally:
-            if sock.fileno() >= 0:
-                sock.settimeout(own)
     except PastDeadline as late:
         if passage.handed_over:
             raise TimeoutError(str(late)) from None
