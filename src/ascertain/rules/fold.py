@@ -161,6 +161,8 @@ def _refused(
 
 def _may_be_ours(record: ActionRecord, contract: Contract, outcome: Outcome) -> bool:
     """Whether "already exists" could speak of our own effect."""
+    if contract.refusal_covers_key and contract.repeat is Repeat.BY_KEY:
+        return False  # our own effect would have been replayed, whichever attempt it was
     if record.doubt > 0 or outcome.sends > 1:
         return True
     # a provider that deduplicates by key would have replayed our own effect, not refused it

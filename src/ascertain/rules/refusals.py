@@ -14,6 +14,7 @@ from ascertain.rules.replies import (
     Refusal,
     declared_refusal,
     error_in,
+    handle_in,
     receipt_in,
     ref_of,
     unsettled_code,
@@ -78,7 +79,9 @@ def _good_http_status_bad_end(
         return error_body(case, more, resent=said.resent)
     status = more["http_status"]
     if status == 202:
-        handle = ref_of(said.location) or receipt_in(said.body, case.contract)
+        handle = (
+            ref_of(said.location) or handle_in(said.body) or receipt_in(said.body, case.contract)
+        )
         return case.accepted("http_202", handle, more["retry_after_s"], http_status=status)
     return case.unknown(f"http_{status}" if status in (207, 208) else "unreadable_answer", **more)
 

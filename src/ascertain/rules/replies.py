@@ -122,6 +122,19 @@ def receipt_in(value: Any, contract: Contract) -> str | None:
     return _only_id(value, contract) if record else None
 
 
+_HANDLES: Final = ("handle", "job", "job_id", "operation", "operation_id")
+
+
+def handle_in(value: Any) -> str | None:
+    """The handle of a job that a reply says it started, under one of the usual names."""
+    if not is_map(value):
+        return None
+    for name in _HANDLES:
+        if (ref := ref_of(value.get(name))) is not None:
+            return ref
+    return None
+
+
 def _only_id(body: Mapping[Any, Any], contract: Contract) -> str | None:
     only: str | None = None
     for name in body:

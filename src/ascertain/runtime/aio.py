@@ -29,6 +29,7 @@ from ascertain.runtime.invoke import (
     asked_of,
     drained,
     enter,
+    lease_covers,
     open_attempt,
     open_lookup,
     report,
@@ -166,7 +167,7 @@ class AsyncDriver:
             # cancelled while the send was being recorded: nothing has left, and nothing will
             stopped = NotSent("interrupted", retryable=False)
             return report(entry, opening, error=stopped, interrupt=self._interrupt)
-        if record.lease_until is not None and self._hands.clock() > record.lease_until - 0.5:
+        if not lease_covers(record, deadline_s, self._hands.clock()):
             return report(entry, opening, error=NotSent("lease_ran_out"))
         values = self._values if self._values is not None else await self._arguments(record)
         inject = {Attempt: opening.attempt}

@@ -65,13 +65,13 @@ class Calls:
         if entry.contract.is_read:
             ended = driver.drive(read(setting, self._read_record(entry, session), turn))
         elif self.observing or entry.observed:
-            wanted = self._wanted(entry, bound, session.scope, options, None, observed=True)
+            wanted = self._wanted(entry, bound, session.scope, options, turn, None, observed=True)
             ended = driver.drive(observe(setting, wanted))
         else:
             refusal: Denied | None = None
             if _checked(entry):
                 refusal = denied(entry, session, _asked(entry, session, bound))
-            wanted = self._wanted(entry, bound, session.scope, options, refusal)
+            wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
             try:
                 ended = driver.drive(call(setting, wanted, turn))
             except IntentConflict as conflict:
@@ -92,13 +92,13 @@ class Calls:
         if entry.contract.is_read:
             ended = await driver.drive(read(setting, self._read_record(entry, session), turn))
         elif watched:
-            wanted = self._wanted(entry, bound, session.scope, options, None, observed=True)
+            wanted = self._wanted(entry, bound, session.scope, options, turn, None, observed=True)
             ended = await driver.drive(observe(setting, wanted))
         else:
             refusal = None
             if _checked(entry):
                 refusal = await denied_async(entry, session, _asked(entry, session, bound))
-            wanted = self._wanted(entry, bound, session.scope, options, refusal)
+            wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
             try:
                 ended = await driver.drive(call(setting, wanted, turn))
             except IntentConflict as conflict:
@@ -123,6 +123,7 @@ class Calls:
         bound: Bound,
         scope: Scope,
         options: Options,
+        turn: Turn,
         refusal: Denied | None,
         *,
         observed: bool = False,
@@ -157,7 +158,7 @@ class Calls:
             contract=entry.contract_digest,
             mode="observe" if observed else "guard",
             created_at=now,
-            send_by_at=now + (contract.budget.turn_s if send_by_s is None else send_by_s),
+            send_by_at=turn.until if send_by_s is None else now + send_by_s,
             updated_at=now,
         )
 
@@ -200,10 +201,10 @@ class Calls:
         if text is None:
             return
         stored, given = parse_call(text), bound.json
-        wording = set(entry.contract.wording)
+        apart = {*entry.contract.wording, *entry.contract.identity}
         fields = sorted(
             name
-            for name in {*stored, *given} - wording
+            for name in {*stored, *given} - apart
             if canonical(stored.get(name)) != canonical(given.get(name))
         )
         conflict.context["fields"] = fields
@@ -216,9 +217,8 @@ def _digests(entry: Entry, bound: Bound) -> tuple[str, str, str]:
     values = bound.json
     names = contract.identity or [name for name in values if name not in contract.wording]
     identity = identity_text({name: bound.values[name] for name in names}, entry.normalise)
-    if not contract.wording:
-        return identity, digest(bound.text), ""
-    exact = {name: value for name, value in values.items() if name not in contract.wording}
+    apart = {*names, *contract.wording}
+    exact = {name: value for name, value in values.items() if name not in apart}
     wording = {name: values[name] for name in contract.wording if name in values}
     return identity, digest(canonical(exact)), digest(canonical(wording))
 

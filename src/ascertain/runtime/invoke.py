@@ -51,6 +51,13 @@ def open_attempt(entry: Entry, record: ActionRecord, deadline_s: float, mac: Mac
     return Opening(attempt, log, now)
 
 
+def lease_covers(record: ActionRecord, deadline_s: float, now: float) -> bool:
+    """Whether a send that begins now ends under its lease; checked just before it leaves."""
+    if record.lease_until is None or deadline_s == float("inf"):
+        return True
+    return now + deadline_s <= record.lease_until
+
+
 def open_lookup(deadline_s: float) -> Opening:
     """A look-up is watched and bounded too, but it is no attempt."""
     now = monotonic()

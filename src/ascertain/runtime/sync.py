@@ -23,6 +23,7 @@ from ascertain.runtime.invoke import (
     Opening,
     asked_of,
     drained,
+    lease_covers,
     open_attempt,
     open_lookup,
     report,
@@ -108,7 +109,7 @@ class SyncDriver:
             # interrupted while the send was being recorded: nothing has left, and nothing will
             stopped = NotSent("interrupted", retryable=False)
             return report(entry, opening, error=stopped, interrupt=self._interrupt)
-        if record.lease_until is not None and self._hands.clock() > record.lease_until - 0.5:
+        if not lease_covers(record, deadline_s, self._hands.clock()):
             return report(entry, opening, error=NotSent("lease_ran_out"))
         values = self._arguments(record)
         with self._keeper.watching(deadline_s, lambda: self._give_up(record)):
