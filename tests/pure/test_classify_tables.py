@@ -116,6 +116,8 @@ def test_every_status_has_a_meaning_with_a_sentence():
         if row.kind is not None:
             assert 400 <= status < 500, "only 4xx can be a definite refusal"
             assert row.kind in (Kind.INVALID, Kind.AUTH, Kind.BUSINESS), "and it is final"
+    assert http.meaning(403).kind is Kind.AUTH
+    assert http.meaning(403, retry_after=True).kind is None, "a rate limit"
 
 
 def test_the_tables_name_only_reasons_that_have_a_sentence():
