@@ -120,6 +120,18 @@ def test_on_a_full_disk_outcomes_come_before_new_actions(disk):
     assert list(disk.ledger.verify()) == []
 
 
+def test_the_space_of_the_log_is_given_back_before_an_outcome_is_refused(disk):
+    """On a disk of its own: the log has grown, nothing else is free, and the outcome is written."""
+    before = sent(disk.ledger)
+    with writer(disk.ledger) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for beat in range(60):
+        disk.ledger.heartbeat("worker", float(beat))
+    disk.fill(leave_pages=0 if disk.mounted else 20)
+    assert submit(disk.ledger, confirm(before), Advanced).record.state is State.CONFIRMED
+    assert list(disk.ledger.verify()) == []
+
+
 def test_a_ledger_on_a_full_disk_is_still_read(disk):
     before = sent(disk.ledger)
     disk.fill()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ascertain.model.action import ActionRecord
@@ -72,6 +72,7 @@ class DifferentialRules:
     @settings(
         max_examples=60,
         deadline=None,
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take minutes
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
     @given(plan=batches)
