@@ -277,6 +277,22 @@ def test_a_declared_path_is_the_only_one():
     assert replies.receipt_in({"id": "T900"}, tool) is None
 
 
+@pytest.mark.parametrize(
+    "body, handle",
+    [
+        ({"handle": "J1", "id": "x"}, "J1"),
+        ({"job": {"id": 3}, "job_id": 7}, "7"),
+        ({"operation": "op/1"}, "op/1"),
+        ({"id": "T900"}, None),
+        ([{"job": "J1"}], None),
+        (None, None),
+        (HostileMap(job="J1"), None),
+    ],
+)
+def test_where_the_handle_of_a_job_stands(body, handle):
+    assert replies.handle_in(body) == handle
+
+
 # ----------------------------------------------------------------------- bodies of other clients
 
 

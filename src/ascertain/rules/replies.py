@@ -130,7 +130,7 @@ def handle_in(value: Any) -> str | None:
     if not is_map(value):
         return None
     for name in _HANDLES:
-        if (ref := ref_of(value.get(name))) is not None:
+        if (ref := ref_of(_item(value, name))) is not None:
             return ref
     return None
 
