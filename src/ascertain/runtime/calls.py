@@ -212,15 +212,21 @@ class Calls:
 
 
 def _digests(entry: Entry, bound: Bound) -> tuple[str, str, str]:
-    """Digests of identity, exact and wording arguments."""
-    contract = entry.contract
-    values = bound.json
+    """Identity as text, and digests of the exact and the wording arguments.
+
+    Exact arguments are compared as identity is: an amount of 10.0 is the amount 10.00.
+    """
+    contract, values = entry.contract, bound.values
     names = contract.identity or [name for name in values if name not in contract.wording]
-    identity = identity_text({name: bound.values[name] for name in names}, entry.normalise)
+    identity = identity_text({name: values[name] for name in names}, entry.normalise)
     apart = {*names, *contract.wording}
     exact = {name: value for name, value in values.items() if name not in apart}
-    wording = {name: values[name] for name in contract.wording if name in values}
-    return identity, digest(canonical(exact)), digest(canonical(wording))
+    wording = {name: values[name] for name in contract.wording}
+    return (
+        identity,
+        digest(identity_text(exact)) if exact else "",
+        digest(identity_text(wording)) if wording else "",
+    )
 
 
 def _checked(entry: Entry) -> bool:
