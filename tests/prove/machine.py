@@ -1,34 +1,63 @@
 """Everything that may happen next: workers, the network, the provider, a person, time.
 
-A state is `(record, hands, net, memory, alive, faults, verdicts, joins)`:
+A hand is what a process is in the middle of. It stands on the action as it was when it last read or
+wrote it (its *basis*); the ledger takes its write only if nobody has moved the action since. That is
+how a paused process is here: a hand may rest for as long as it likes, before the wire or after it,
+and then go on as if nothing had been.
 
-* `record`: number of the action's canonical record (see `production`).
-* `hands`: what processes are in the middle of, sorted; each a tuple of whole numbers (see `HAND`).
-* `net`: requests on their way. `memory`: the provider's (see `provider`).
-* `alive`: for each process whether it lives. The others: how much may still go wrong.
+What the model assumes, and the rules may therefore rely on:
 
-A hand stands on the action as it was when it last read or wrote it (its *basis*); the ledger takes
-its write only if nobody has moved the action since. That is how a paused process is here: any hand
-may rest for as long as it likes, before the wire or after, and then go on as if nothing had been.
+* the provider keeps its contract (`provider`), except in variants that say otherwise;
+* a flow decides and writes at one instant of the ledger's clock; it may rest before and after;
+* a look-up that has begun is answered within `production.ASKING`, or its answer is never used;
+* a process that is gone never comes back; at least one process lives;
+* where keys expire, nothing stays longer between its commit and its arrival than the margin says.
 """
 
 from typing import NamedTuple
 
 from ascertain.model.tables import State
 from tests.prove.production import ASKING, LEASE, NOW
+from tests.prove.provider import ABANDONED, COPY, NOTHING, ONE
 
 TAKEN, GOING, ATTEMPT, ASKED = range(4)
 READY, WAITING = range(2)
 CURRENT, STALE = 0, -1
 
+# What comes first where nothing goes wrong any more.
+HEARD, ARRIVED, SENT, FINISHED, WENT_ON, ANSWERED, GAVE_UP, TOOK, WAITED = range(9)
+
+
+class State_(NamedTuple):
+    """One state of everything.
+
+    `record`: number of the action's canonical record (see `production`). `hands`, sorted. `net`:
+    requests on their way. `memory`: the provider's. `alive`: for each process whether it lives.
+    The others say how much may still happen.
+    """
+
+    record: int
+    hands: tuple
+    net: tuple
+    memory: tuple
+    alive: tuple
+    faults: int
+    verdicts: int
+    joins: int
+
 
 class Hand(NamedTuple):
-    """`owner`: index of the process whose lease had run out, -1: none."""
+    """What a process is in the middle of; whole numbers only, so that hands can be sorted.
+
+    `word`: the reply that has come (0: none). `turn`, `basis`: codes. `age`: of a look-up, or since
+    the commit of an attempt where that matters. `inner`: the client has sent by itself again.
+    `same_fence`: no lease was given since.
+    """
 
     kind: int
     process: int
     attempt: int = 0
-    stage: int = 0
+    stage: int = READY
     word: int = 0
     turn: int = 0
     basis: int = CURRENT
@@ -36,20 +65,34 @@ class Hand(NamedTuple):
     age: int = 0
     inner: int = 0
     same_fence: int = 1
-    owner: int = -1
+
+
+class Next(NamedTuple):
+    """A successor. `rank`: None where something goes wrong, else lower comes first.
+
+    `write`: `(before, after, drafts)` or None. `frozen`: it needs a sender to wake that had lost its
+    lease. `reason`: of the decision that was taken, or None.
+    """
+
+    label: tuple
+    rank: int | None
+    state: State_
+    write: tuple | None = None
+    frozen: bool = False
+    reason: object = None
 
 
 class Codes:
-    """Whole numbers for things, so that states are small and can be sorted."""
+    """Whole numbers for things."""
 
     def __init__(self, first):
         self.things = [first]
-        self.codes = {first: 0}
+        self._codes = {first: 0}
 
     def code(self, thing):
-        found = self.codes.get(thing)
+        found = self._codes.get(thing)
         if found is None:
-            found = self.codes[thing] = len(self.things)
+            found = self._codes[thing] = len(self.things)
             self.things.append(thing)
         return found
 
@@ -66,86 +109,104 @@ class Machine:
         self.words = Codes("")
         self.turns = Codes(None)
         self.bases = Codes(None)
-        self.keys = Codes("K")
-        self.order = ()
+        self.keys = Codes(variant.prepared.key)
+        self.order = tuple(range(self.processes))
+        self._plain = self.order
+        self._forms = {}
+        self._marks = {}
 
     def start(self):
         """The state after the caller's first commit."""
         step = self.production.born(self.variant.prepared, self.variant.turn)
-        turn = self.turns.code(step.turn)
-        hand = Hand(ATTEMPT, 0, attempt=1, turn=turn)
-        return self.canonical(
-            step.after, [hand], (), ((), (), (), 0), (1,) * self.processes,
-            self.variant.faults, self.variant.verdicts, self.variant.joins,
+        hand = Hand(ATTEMPT, 0, attempt=1, turn=self.turns.code(step.turn))
+        state = State_(
+            step.after, (), (), NOTHING, (1,) * self.processes, self.variant.faults,
+            self.variant.verdicts, self.variant.joins,
         )  # fmt: skip
+        return self._form(state, hands=[hand])
 
     # ------------------------------------------------------------------------------- canonical form
 
-    def canonical(self, record, hands, net, memory, alive, faults, verdicts, joins):
-        """One form for all states that differ only in which process is called what."""
-        marks = []
-        stored = self.production.records[record]
-        owner, suspect = stored.lease_owner, stored.suspect
-        names = self.production.names
-        for at in range(self.processes):
-            mine = sorted((hand[0], *hand[2:11]) for hand in hands if hand[1] == at)
-            named = sum(1 for hand in hands if hand[11] == at)
-            name = names[at]
-            suspects = tuple(one for one in suspect.split(",") if one.startswith(name))
-            marks.append(
-                (1 - alive[at], [-len(mine), mine], owner != name,
-                 tuple(one[len(name):] for one in suspects), named, at)
-            )  # fmt: skip
-        marks.sort()
-        order = self.order = tuple(mark[-1] for mark in marks)
-        if order != tuple(range(self.processes)):
-            place = {old: new for new, old in enumerate(order)}
-            record = self.production.renamed(record, order)
-            hands = [
-                hand._replace(
-                    process=place[hand.process], owner=place.get(hand.owner, -1),
-                    basis=self._renamed(hand.basis, order),
-                )
-                for hand in hands
-            ]  # fmt: skip
-            alive = tuple(alive[old] for old in order)
-        hands = tuple(sorted(hands))
-        return record, hands, tuple(sorted(net)), memory, alive, faults, verdicts, joins
+    def _form(self, state, **changes):
+        """The state with changes, in the one form of all that differ in the processes' names only."""
+        state = state._replace(**changes) if changes else state
+        hands = tuple(sorted(state.hands))
+        key = (state.record, hands, state.alive)
+        found = self._forms.get(key)
+        if found is None:
+            found = self._forms[key] = self._renamed(*key)
+        record, hands, alive, self.order = found
+        return State_(record, hands, tuple(sorted(state.net)), state.memory, alive, *state[5:])
 
-    def _renamed(self, basis, order):
-        if basis <= 0:
+    def _renamed(self, record, hands, alive):
+        marks = self._marks_of(record)
+        held = [[] for _ in self._plain]
+        for hand in hands:
+            held[hand.process].append((hand.kind, *hand[2:]))
+        order = tuple(
+            sorted(
+                self._plain,
+                key=lambda at: (1 - alive[at], -len(held[at]), held[at], marks[at]),
+            )
+        )
+        if order == self._plain:
+            return record, hands, alive, order
+        place = [order.index(at) for at in self._plain]
+        moved = [
+            hand._replace(
+                process=place[hand.process], basis=self._basis_renamed(hand.basis, order)
+            )
+            for hand in hands
+        ]  # fmt: skip
+        record = self.production.renamed(record, order)
+        return record, tuple(sorted(moved)), tuple(alive[old] for old in order), order
+
+    def _marks_of(self, record):
+        """What the record says of each process: owner or not, and which attempts are suspected."""
+        found = self._marks.get(record)
+        if found is None:
+            stored = self.production.records[record]
+            suspects = stored.suspect.split(",")
+            found = self._marks[record] = tuple(
+                (stored.lease_owner != name, *(s for s in suspects if s.startswith(f"{name}#")))
+                for name in self.production.names
+            )
+            found = self._marks[record] = tuple(
+                (mark[0], *(s.partition("#")[2] for s in mark[1:])) for mark in found
+            )
+        return found
+
+    def _basis_renamed(self, basis, order):
+        if basis <= CURRENT:
             return basis
         n_same, fence_same, snapshot = self.bases.things[basis]
-        moved = self.production.renamed(snapshot, order)
-        return self.bases.code((n_same, fence_same, moved))
+        return self.bases.code((n_same, fence_same, self.production.renamed(snapshot, order)))
 
     # ------------------------------------------------------------------------------------- the ledger
 
-    def others(self, hands, before, *, n_moved, taken, record):
-        """The other hands after a write: most of them no longer stand on what the ledger holds."""
+    def _others(self, hands, before, after, *, n_moved, taken=False):
+        """The other hands after a write: most no longer stand on what the ledger holds."""
         left = []
         for hand in hands:
-            kind, basis = hand.kind, hand.basis
-            if basis == STALE:
-                left.append(hand if not taken else hand._replace(same_fence=0))
+            if hand.basis == STALE:
+                left.append(hand._replace(same_fence=0) if taken and hand.same_fence else hand)
                 continue
             n_same, fence_same, snapshot = (
-                (True, True, before) if basis == CURRENT else self.bases.things[basis]
+                (True, True, before) if hand.basis == CURRENT else self.bases.things[hand.basis]
             )
             n_same, fence_same = n_same and not n_moved, fence_same and not taken
             if self.ledger.hopeless(n_same, fence_same):
-                if kind in (TAKEN, GOING) or (kind == ASKED and not self.provider.fence):
+                if hand.kind in (TAKEN, GOING) or (hand.kind == ASKED and not self.provider.fence):
                     continue  # whatever it writes will be refused, and it leaves
                 code = STALE
-            elif n_same and fence_same and snapshot == record:
+            elif n_same and fence_same and snapshot == after:
                 code = CURRENT
             else:
                 code = self.bases.code((n_same, fence_same, snapshot))
-            same = hand.same_fence and not taken
-            left.append(hand._replace(basis=code, same_fence=int(same)))
+            left.append(hand._replace(basis=code, same_fence=int(hand.same_fence and not taken)))
         return left
 
-    def basis(self, hand, record):
+    def _basis(self, hand, record):
         """The record that a hand's write stands on, or None where the ledger refuses it."""
         if hand.basis == CURRENT:
             return record
@@ -156,7 +217,20 @@ class Machine:
         taken = self.ledger.takes(n_same, fence_same, records[snapshot], records[record])
         return snapshot if taken else None
 
-    def next_hand(self, hand, step):
+    def _stepped(self, state, hand, rest, step, label, rank, *, faults=0, add=()):
+        """The successor in which a flow's step is written."""
+        if step.after is None:
+            after, write, hands = state.record, None, list(rest)
+        else:
+            after, write = step.after, (state.record, step.after, step.drafts)
+            hands = self._others(rest, state.record, after, n_moved=bool(step.drafts))
+        if hand is not None:
+            hands += self._then(hand, step)
+        hands += add
+        new = self._form(state, record=after, hands=hands, faults=state.faults - faults)
+        return Next(label, rank, new, write, reason=step.reason)
+
+    def _then(self, hand, step):
         """Where the hand stands after its step."""
         turn = self.turns.code(step.turn)
         match step.then:
@@ -170,325 +244,312 @@ class Machine:
                 sent = self.production.records[step.after]
                 key = self.keys.code(sent.key)
                 return [Hand(ATTEMPT, hand.process, attempt=sent.attempt, turn=turn, key=key)]
-            case _:
-                return [Hand(ASKED, hand.process, attempt=0, turn=turn)]
+            case "ask":
+                return [Hand(ASKED, hand.process, turn=turn)]
 
     # ------------------------------------------------------------------------------------ successors
 
     def successors(self, state):
-        """Yield `(label, rank, frozen, write, state)`.
-
-        `rank`: lower comes first where nothing goes wrong any more; None: something goes wrong.
-        `frozen`: a sender wakes that had lost its lease. `write`: `(before, after, drafts)` or None.
-        """
-        yield from self._hands(state)
+        """Everything that may happen next, as `Next`."""
+        last = None
+        for at, hand in enumerate(state.hands):
+            if hand != last:
+                rest = state.hands[:at] + state.hands[at + 1 :]
+                yield from self._moves[hand.kind](self, state, hand, rest)
+            last = hand
         yield from self._network(state)
         yield from self._processes(state)
         yield from self._person(state)
         yield from self._time(state)
 
-    def _hands(self, state):
-        record, hands, *_ = state
-        last = None
-        for at, hand in enumerate(hands):
-            if hand == last:
-                continue
-            last = hand
-            rest = hands[:at] + hands[at + 1 :]
-            if hand.kind == ATTEMPT:
-                yield from self._attempt(state, hand, rest)
-            elif hand.kind == ASKED:
-                yield from self._asked(state, hand, rest)
-            else:
-                yield from self._going(state, hand, rest)
+    def may(self, state, fault):
+        """Whether this may go wrong now."""
+        return state.faults > 0 and fault in self.variant.kinds
 
-    def _write(self, state, hand, rest, step, label, rank, *, faults=0, frozen=False, taken=False):
-        """The successor in which a step is written."""
-        record, _, net, memory, alive, left, verdicts, joins = state
-        if step.after is None:
-            after, write, hands = record, None, list(rest)
-        else:
-            after, write = step.after, (record, step.after, step.drafts)
-            hands = self.others(rest, record, n_moved=bool(step.drafts), taken=taken, record=after)
-        hands += self.next_hand(hand, step) if hand is not None else []
-        new = self.canonical(after, hands, net, memory, alive, left - faults, verdicts, joins)
-        return label, rank, frozen, write, new
-
-    def _going(self, state, hand, rest):
-        record = state[0]
-        basis = self.basis(hand, record)
-        if basis is None:
-            yield self._keep(state, rest, (), ("leaves", hand.process), 4)
-            return
-        names = self.production.names
-        owner = names[hand.owner] if hand.owner >= 0 else None
-        step = self.production.go_on(
-            basis, hand.process, "taken" if hand.kind == TAKEN else "going", owner,
-            self.turns.things[hand.turn], self._gone(state),
-        )  # fmt: skip
-        if step.then != "wait":
-            yield self._write(state, hand, rest, step, ("goes on", hand.process), 4)
-
-    def _gone(self, state):
+    def gone(self, state):
+        """Names of processes that are proven gone."""
         if not self.variant.provable:
             return frozenset()
-        names = self.production.names
-        return frozenset(name for name, lives in zip(names, state[4], strict=True) if not lives)
+        return frozenset(
+            name
+            for name, lives in zip(self.production.names, state.alive, strict=True)
+            if not lives
+        )
+
+    def _going(self, state, hand, rest):
+        basis = self._basis(hand, state.record)
+        label = ("goes on", hand.process)
+        if basis is None:
+            yield Next(("leaves", hand.process), WENT_ON, self._form(state, hands=rest))
+            return
+        start = "taken" if hand.kind == TAKEN else "going"
+        turn = self.turns.things[hand.turn]
+        step = self.production.go_on(basis, hand.process, start, turn, self.gone(state))
+        if step.then != "wait":
+            yield self._stepped(state, hand, rest, step, label, WENT_ON)
+        if step.permit:
+            for word in ("no", "unknown"):
+                if self.may(state, "permit"):
+                    other = self.production.go_on(
+                        basis, hand.process, start, turn, self.gone(state), word
+                    )
+                    label = ("is not permitted", hand.process, word)
+                    yield self._stepped(state, hand, rest, other, label, None, faults=1)
 
     def _asked(self, state, hand, rest):
-        record, _, net, memory, alive, faults, verdicts, joins = state
+        basis = self._basis(hand, state.record)
         if hand.word == 0:
-            attempt = self.production.records[record].attempt
-            for after, word, fault in self.provider.look_up(memory, hand.key, attempt):
-                if not self._may(fault, faults):
-                    continue
-                told = hand._replace(word=self.words.code(word))
-                new = self.canonical(
-                    record, [*rest, told], net, after, alive, faults - (fault is not None),
-                    verdicts, joins,
-                )  # fmt: skip
-                rank = 5 if fault is None else None
-                yield ("answers", hand.process, word), rank, False, None, new
-            return
-        basis = self.basis(hand, record)
-        if basis is None:
-            yield self._keep(state, rest, (), ("leaves", hand.process), 0)
-            return
-        word = self.words.things[hand.word]
-        step = self.production.answered(
-            basis, hand.process, NOW - hand.age, word, self.turns.things[hand.turn]
-        )
-        yield self._write(state, hand, rest, step, ("records", hand.process, word), 0)
-
-    def _keep(self, state, rest, add, label, rank, *, faults=0, frozen=False):
-        record, _, net, memory, alive, left, verdicts, joins = state
-        new = self.canonical(
-            record, [*rest, *add], net, memory, alive, left - faults, verdicts, joins
-        )
-        return label, rank, frozen, None, new
-
-    def _may(self, fault, faults):
-        return fault is None or (faults > 0 and fault in self.variant.kinds)
+            attempt = self.production.records[state.record].attempt
+            for memory, word, fault in self.provider.look_up(state.memory, hand.key, attempt):
+                if fault is None or self.may(state, fault):
+                    told = hand._replace(word=self.words.code(word))
+                    new = self._form(
+                        state, hands=[*rest, told], memory=memory,
+                        faults=state.faults - (fault is not None),
+                    )  # fmt: skip
+                    yield Next(
+                        ("is answered", hand.process, word), ANSWERED if fault is None else None, new
+                    )
+        elif basis is None:
+            yield Next(("leaves", hand.process), HEARD, self._form(state, hands=rest))
+        else:
+            word = self.words.things[hand.word]
+            turn = self.turns.things[hand.turn]
+            step = self.production.answered(basis, hand.process, NOW - hand.age, word, turn)
+            yield self._stepped(state, hand, rest, step, ("records", hand.process, word), HEARD)
 
     def _attempt(self, state, hand, rest):
-        faults = state[5]
         number = hand.attempt
         if hand.stage == READY:
             yield from self._leave(state, hand, rest)
-            for word, fault in (("not_sent", "not_sent"), ("broken", "broken")):
-                if self._may(fault, faults):
-                    yield self._land(state, hand, rest, word, ("fails before", number, word), None)
+            for word in ("not_sent", "broken"):
+                if self.may(state, word):
+                    label = ("attempt fails before the wire", number, word)
+                    yield self._land(state, hand, rest, word, label, None, faults=1)
         elif hand.word:
             word = self.words.things[hand.word]
-            yield self._land(state, hand, rest, word, ("hears", number, word), 0, faults=0)
-            if self._may("lost", faults):
-                lost = ("does not hear", number, word)
-                yield self._land(state, hand, rest, "unknown", lost, None)
-        else:
-            way = [one for one in state[2] if one[0] == number]
-            if not way:
-                silent = ("hears nothing", number)
-                yield self._land(state, hand, rest, "unknown", silent, 6, faults=0)
-            elif self._may("slow", faults):
-                yield self._land(state, hand, rest, "unknown", ("gives up", number), None)
-        live = hand.basis == CURRENT and self._may("live", faults)
-        if live and self.production.records[state[0]].state is State.SENT:
-            label = ("is given up alive", number)
-            yield self._land(state, hand, rest, "unknown", label, None, live=True)
+            yield self._land(state, hand, rest, word, ("attempt hears", number, word), HEARD)
+            if self.may(state, "lost"):
+                label = ("attempt does not hear", number, word)
+                yield self._land(state, hand, rest, "unknown", label, None, faults=1)
+        elif not any(one[0] == number and one[3] == ONE for one in state.net):
+            label = ("attempt hears nothing", number)
+            yield self._land(state, hand, rest, "unknown", label, GAVE_UP)
+        elif self.may(state, "slow"):
+            label = ("attempt gives up", number)
+            yield self._land(state, hand, rest, "unknown", label, None, faults=1)
+        if hand.stage == WAITING and not hand.inner and self.may(state, "retry"):
+            yield self._sent_anew(state, hand, rest)
+        current = hand.basis == CURRENT and self.may(state, "live")
+        if current and self.production.records[state.record].state is State.SENT:
+            ghost = hand._replace(basis=STALE, turn=0)
+            label = ("attempt is given up alive", number)
+            yield self._land(state, hand, rest, "unknown", label, None, faults=1, ghost=ghost)
 
     def _leave(self, state, hand, rest):
         """The request leaves: also long after the lease has run out."""
-        record, _, net, memory, alive, faults, verdicts, joins = state
         zombie = self.variant.zombie
         if zombie is not None and hand.age > zombie:
             return
         left = self.provider.transit if zombie is None else zombie - hand.age
-        request = (hand.attempt, hand.key, left, 0)
-        stored = self.production.records[record]
+        stored = self.production.records[state.record]
         late = hand.basis != CURRENT or (stored.lease_until or NOW) <= NOW
-        sent = hand._replace(stage=WAITING, age=0)
-        new = self.canonical(
-            record, [*rest, sent], (*net, request), memory, alive, faults, verdicts, joins
-        )
-        yield ("sends", hand.attempt, hand.process, late), 2, late, None, new
-
-    def _land(self, state, hand, rest, word, label, rank, *, faults=1, live=False):
-        record = state[0]
-        if hand.inner and word in self.variant.twice:
-            word = f"{word}, sent twice"
-        basis = self.basis(hand, record)
-        step = self.production.land(
-            record, hand.process, hand.attempt, bool(hand.same_fence), basis, word,
-            self.turns.things[hand.turn], live,
+        new = self._form(
+            state, hands=[*rest, hand._replace(stage=WAITING, age=0)],
+            net=(*state.net, (hand.attempt, hand.key, left, ONE)),
         )  # fmt: skip
-        made = self._write(state, hand, rest, step, label, rank, faults=faults)
-        if not live:
-            return made
-        ghost = hand._replace(basis=STALE, turn=0)
-        _, net, memory, alive, left, verdicts, joins = made[4][1:]
-        hands = self.others(rest, record, n_moved=True, taken=False, record=step.after)
-        new = self.canonical(
-            step.after, [*hands, ghost], state[2], memory, state[4], left, verdicts, joins
+        label = ("attempt wakes and is sent" if late else "attempt is sent", hand.attempt)
+        yield Next(label, SENT, new, frozen=late)
+
+    def _sent_anew(self, state, hand, rest):
+        """The client sends again by itself, and tells only of the last time."""
+        net = tuple(
+            (*one[:3], ABANDONED) if one[0] == hand.attempt and one[3] == ONE else one
+            for one in state.net
         )
-        return label, rank, False, made[3], new
+        again = (hand.attempt, hand.key, self.provider.transit, ONE)
+        new = self._form(
+            state, hands=[*rest, hand._replace(inner=1, word=0)], net=(*net, again),
+            faults=state.faults - 1,
+        )  # fmt: skip
+        return Next(("the client sends again by itself", hand.attempt), None, new)
+
+    def _land(self, state, hand, rest, word, label, rank, *, faults=0, ghost=None):
+        twice = f"{word}, sent twice"
+        step = self.production.land(
+            state.record, hand.process, hand.attempt, bool(hand.same_fence),
+            self._basis(hand, state.record), twice if hand.inner else word,
+            self.turns.things[hand.turn], ghost is not None,
+        )  # fmt: skip
+        add = [ghost] if ghost is not None else []
+        return self._stepped(state, hand, rest, step, label, rank, faults=faults, add=add)
 
     def _network(self, state):
-        record, hands, net, memory, alive, faults, verdicts, joins = state
         last = None
-        for at, request in enumerate(net):
+        for at, request in enumerate(state.net):
             if request == last:
                 continue
             last = request
-            rest = net[:at] + net[at + 1 :]
-            for after, word, fault in self.provider.deliver(memory, request):
-                if not self._may(fault, faults) or (request[3] and fault):
+            net = state.net[:at] + state.net[at + 1 :]
+            attempt, key, left, copy = request
+            for memory, word, fault in self.provider.deliver(state.memory, request):
+                if fault is not None and not self.may(state, fault):
                     continue
-                told = self._tell(hands, request, word)
-                new = self.canonical(
-                    record, told, rest, after, alive, faults - (fault is not None), verdicts, joins
+                told = self._told(state.hands, request, word)
+                after = state._replace(
+                    hands=told, memory=memory, faults=state.faults - (fault is not None)
                 )
-                rank = 1 if fault is None else None
-                yield ("arrives", request[0], word, *request[3:]), rank, False, None, new
-                if word.startswith("ok") and not request[3] and self._may("copy", faults):
-                    copy = (request[0], request[1], request[2], 1)
-                    new = self.canonical(
-                        record, told, (*rest, copy), after, alive, faults - 1, verdicts, joins
-                    )
-                    yield ("arrives", request[0], word, "and stays"), None, False, None, new
-            if self._may("lost", faults):
-                new = self.canonical(
-                    record, hands, rest, memory, alive, faults - 1, verdicts, joins
-                )
-                yield ("is lost", request[0]), None, False, None, new
-        for after, word, fault in self.provider.finish(memory):
-            if self._may(fault, faults):
-                new = self.canonical(
-                    record, hands, net, after, alive, faults - (fault is not None), verdicts, joins
-                )
-                yield ("finishes", word), 3 if fault is None else None, False, None, new
+                what = ("a request", "its copy", "an abandoned request")[copy]
+                rank = ARRIVED if fault is None else None
+                yield Next((f"{what} arrives", attempt, word), rank, self._form(after, net=net))
+                if word.startswith("ok") and copy == ONE and self.may(after, "copy"):
+                    more = (*net, (attempt, key, left, COPY))
+                    new = self._form(after, net=more, faults=after.faults - 1)
+                    yield Next(("a request arrives, and is doubled", attempt, word), None, new)
+            if self.may(state, "lost"):
+                new = self._form(state, net=net, faults=state.faults - 1)
+                yield Next(("a request is lost", attempt), None, new)
+        for memory, word, fault in self.provider.finish(state.memory):
+            if fault is None or self.may(state, fault):
+                new = self._form(state, memory=memory, faults=state.faults - (fault is not None))
+                rank = FINISHED if fault is None else None
+                yield Next(("accepted work ends", word), rank, new)
 
-    def _tell(self, hands, request, word):
+    def _told(self, hands, request, word):
         """The reply travels to whoever still waits for it."""
-        if request[3]:
+        if request[3] != ONE:
             return hands
-        told = []
-        for hand in hands:
-            if hand.kind == ATTEMPT and hand.attempt == request[0] and hand.stage == WAITING:
-                hand = hand._replace(word=self.words.code(word))
-            told.append(hand)
-        return told
+        code = self.words.code(word)
+        return [
+            hand._replace(word=code)
+            if hand.kind == ATTEMPT and hand.attempt == request[0] and hand.stage == WAITING
+            else hand
+            for hand in hands
+        ]
 
     def _processes(self, state):
-        record, hands, net, memory, alive, faults, verdicts, joins = state
-        stored = self.production.records[record]
-        free = stored.lease_until is None or stored.lease_until <= NOW
-        due = stored.due_at is not None and stored.due_at <= NOW
-        tried = set()
-        for process in range(self.processes):
-            if not alive[process]:
-                continue
-            mine = tuple(hand[0:1] + hand[2:] for hand in hands if hand.process == process)
-            same = (mine, stored.lease_owner == self.production.names[process],
-                    tuple(one for one in stored.suspect.split(",")
-                          if one.startswith(self.production.names[process])))  # fmt: skip
-            if same in tried:
-                continue
-            tried.add(same)
-            if self._may("crash", faults) and sum(alive) > 1:
-                left = [hand for hand in hands if hand.process != process]
-                lives = tuple(int(lives and at != process) for at, lives in enumerate(alive))
-                new = self.canonical(record, left, net, memory, lives, faults - 1, verdicts, joins)
-                yield ("dies", process), None, False, None, new
-            busy = any(hand.process == process and hand.kind != ATTEMPT for hand in hands)
-            busy = busy or any(hand.process == process and hand.basis == CURRENT for hand in hands)
-            if busy:
-                continue
-            if due and (free or self.ledger.ignores_leases):
-                yield self._take(state, process, 0, joins)
-            if joins and stored.open:
-                turn = self.variant.turn
-                if self.production.join(record, process, turn) == "take" and due and free:
-                    yield self._take(state, process, self.turns.code(turn), joins - 1)
-
-    def _take(self, state, process, turn, joins):
-        record, hands, net, memory, alive, faults, verdicts, _ = state
-        stored = self.production.records[record]
+        stored = self.production.records[state.record]
         names = self.production.names
-        after = self.ledger.take(stored, names[process], NOW + LEASE)
-        number = self.production.number(after)
-        owner = names.index(stored.lease_owner) if stored.lease_owner else -1
-        if stored.state is not State.SENT:
-            owner = -1
-        left = self.others(hands, record, n_moved=False, taken=True, record=number)
-        left.append(Hand(TAKEN, process, turn=turn, owner=owner))
-        new = self.canonical(number, left, net, memory, alive, faults, verdicts, joins)
-        return ("takes", process), None if turn else 7, False, (record, number, ()), new
+        gone = self.gone(state)
+        free = stored.lease_until is None or stored.lease_until <= NOW or stored.lease_owner in gone
+        due = stored.due_at is not None and (stored.due_at <= NOW or stored.lease_owner in gone)
+        due = due and (free or self.ledger.ignores_leases)
+        dies = self.may(state, "crash") and sum(state.alive) > 1
+        if not (due or dies or state.joins):
+            return
+        marks = self._marks_of(state.record)
+        idle = set()
+        for process, lives in enumerate(state.alive):
+            if not lives:
+                continue
+            mine = [hand for hand in state.hands if hand.process == process]
+            if not mine:
+                if marks[process] in idle:
+                    continue
+                idle.add(marks[process])
+            if dies:
+                yield self._dies(state, process)
+            # an attempt that was given up runs beside whatever else the process does
+            if any(hand.kind != ATTEMPT or hand.basis == CURRENT for hand in mine):
+                continue
+            if due:
+                yield self._take(state, process, 0)
+            if state.joins and stored.open and (free or self.ledger.ignores_leases):
+                turn = self.variant.turn
+                does = self.production.join(state.record, process, turn, gone)
+                if does.then == "take":
+                    taken = self._take(state, process, self.turns.code(turn))
+                    yield taken._replace(reason=does.reason)
+
+    def _dies(self, state, process):
+        alive = tuple(lives and at != process for at, lives in enumerate(state.alive))
+        hands = [hand for hand in state.hands if hand.process != process]
+        new = self._form(
+            state, hands=hands, alive=tuple(map(int, alive)), faults=state.faults - 1
+        )
+        return Next(("dies", process), None, new)
+
+    def _take(self, state, process, turn):
+        stored = self.production.records[state.record]
+        names = self.production.names
+        until = NOW + LEASE if not turn else self.turns.things[turn][1] + 1
+        after = self.production.number(self.ledger.take(stored, names[process], until))
+        hands = self._others(state.hands, state.record, after, n_moved=False, taken=True)
+        hands.append(Hand(TAKEN, process, turn=turn))
+        joins = state.joins - bool(turn)
+        new = self._form(state, record=after, hands=hands, joins=joins)
+        rank = None if turn else TOOK
+        return Next(("takes the action", process), rank, new, (state.record, after, ()))
 
     def _person(self, state):
-        record, hands, net, memory, alive, faults, verdicts, joins = state
-        stored = self.production.records[record]
-        if not verdicts or not stored.open or stored.state is State.SENT:
+        """A person looks at the provider, sees what is there, and says so."""
+        stored = self.production.records[state.record]
+        effects, keys, jobs, _ = state.memory
+        if not state.verdicts or stored.state not in (State.UNKNOWN, State.PREPARED):
             return
-        if stored.state is State.PREPARED and not self.variant.withdraws:
+        if jobs or any(entry[1] == "work" for entry in keys):
+            return  # the provider says that it is working on it
+        if stored.state is State.PREPARED and effects:
             return
-        mine = [f"T{at}" for at, _ in enumerate(memory[0], 1)]
-        said = mine[0] if mine else "not done"
-        if said != "not done" and stored.state is not State.UNKNOWN:
-            return
-        step = self.production.verdict(record, said)
-        if step is None:
-            return
-        left = self.others(hands, record, n_moved=True, taken=False, record=step.after)
-        new = self.canonical(step.after, left, net, memory, alive, faults, verdicts - 1, joins)
-        write = (record, step.after, step.drafts)
-        yield ("a person says", said), None, False, write, new
+        said = f"T{len(effects)}" if effects else "not done"
+        step = self.production.verdict(state.record, said, self.gone(state))
+        if step is not None:
+            cleared = step.drafts[0].reason == "sender_gone"
+            label = ("a person sees that the sender is gone",) if cleared else ("a person says", said)
+            left = state._replace(verdicts=state.verdicts - (not cleared))
+            yield self._stepped(left, None, state.hands, step, label, None)
 
     def _time(self, state):
-        record, hands, net, memory, alive, faults, verdicts, joins = state
-        overdue = -self.variant.overdue
-        if any(request[2] <= overdue for request in net):
-            return
+        """Time passes, unless something must happen before."""
+        if any(request[2] <= -self.variant.overdue for request in state.net):
+            return  # it arrives now, or never
         # A live process that lets its lease run out was paused, and so was every worker where
         # nobody takes what is due: that is something gone wrong.
-        stored = self.production.records[record]
+        stored = self.production.records[state.record]
         until = stored.lease_until
-        paused = until == NOW + 1 and any(hand.basis == CURRENT for hand in hands)
         idle = stored.due_at == NOW and (until is None or until == NOW)
-        if idle and not hands and not net and self._may("away", faults):
+        paused = until == NOW + 1 and any(hand.basis == CURRENT for hand in state.hands)
+        if idle and not state.hands and not state.net and self.may(state, "away"):
             yield self._away(state)
-        paused = paused or idle
-        if paused and not self._may("pause", faults):
+        costs = int(paused or idle)
+        if costs and not self.may(state, "pause"):
             return
-        aged = []
-        zombie = self.variant.zombie
-        for hand in hands:
-            if hand.kind == ASKED:
-                if hand.age >= ASKING:
-                    return
-                hand = hand._replace(age=hand.age + 1)
-            elif hand.kind == ATTEMPT and hand.stage == READY and zombie is not None:
-                hand = hand._replace(age=min(hand.age + 1, zombie + 1))
-            if hand.turn:
-                sends, until = self.turns.things[hand.turn]
-                hand = hand._replace(turn=self.turns.code((sends, max(until - 1, NOW))))
-            if hand.basis > 0:
-                n_same, fence_same, snapshot = self.bases.things[hand.basis]
-                moved = self.production.later(snapshot)
-                hand = hand._replace(basis=self.bases.code((n_same, fence_same, moved)))
-            aged.append(hand)
-        moved = tuple((one[0], one[1], one[2] - 1, one[3]) for one in net)
-        new = self.canonical(
-            self.production.later(record), aged, moved, self.provider.later(memory), alive,
-            faults - paused, verdicts, joins,
+        aged = [self._aged(hand) for hand in state.hands]
+        if None in aged:
+            return
+        new = self._form(
+            state, record=self.production.later(state.record), hands=aged,
+            net=tuple((one[0], one[1], one[2] - 1, one[3]) for one in state.net),
+            memory=self.provider.later(state.memory), faults=state.faults - costs,
         )  # fmt: skip
         if new != state:
-            yield ("time",), None if paused else 8, False, None, new
+            yield Next(("time passes",), None if costs else WAITED, new)
+
+    def _aged(self, hand):
+        """The hand one unit later; None where it must act before."""
+        zombie = self.variant.zombie
+        if hand.kind == ASKED:
+            if hand.age >= ASKING:
+                return None
+            hand = hand._replace(age=hand.age + 1)
+        elif hand.kind == ATTEMPT and hand.stage == READY and zombie is not None:
+            hand = hand._replace(age=min(hand.age + 1, zombie + 1))
+        if hand.turn:
+            sends, until = self.turns.things[hand.turn]
+            hand = hand._replace(turn=self.turns.code((sends, max(until - 1, NOW))))
+        if hand.basis > CURRENT:
+            n_same, fence_same, snapshot = self.bases.things[hand.basis]
+            later = (n_same, fence_same, self.production.later(snapshot))
+            hand = hand._replace(basis=self.bases.code(later))
+        return hand
 
     def _away(self, state):
         """For a long time no worker runs at all."""
-        record, hands, net, memory, alive, faults, verdicts, joins = state
+        record, memory = state.record, state.memory
         for _ in range(self.variant.away):
             record = self.production.later(record)
             memory = self.provider.later(memory)
-        new = self.canonical(record, hands, net, memory, alive, faults - 1, verdicts, joins)
-        return ("nobody is there for long",), None, False, None, new
+        new = self._form(state, record=record, memory=memory, faults=state.faults - 1)
+        return Next(("nobody is there for long",), None, new)
+
+    _moves = {TAKEN: _going, GOING: _going, ATTEMPT: _attempt, ASKED: _asked}

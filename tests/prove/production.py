@@ -9,7 +9,6 @@ the places where it holds nothing but the action as it stands: before a look-up'
 attempt's outcome, and between two writes.
 """
 
-from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -17,7 +16,7 @@ from ascertain.flow import attempt as flow_attempt
 from ascertain.flow import call as flow_call
 from ascertain.flow import pursue as flow_pursue
 from ascertain.flow import recover as flow_recover
-from ascertain.flow.effects import Ask, Inquire, Invoke, Pause, Permit, Setting
+from ascertain.flow.effects import Ask, Inquire, Invoke, Pause, Permit, Relate, Setting
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advance, Advanced, Lost, Reserve, Reserved, Take
 from ascertain.model.outcome import Effect, Kind, Outcome, Report
@@ -38,12 +37,15 @@ class Step:
     """What a flow does next: at most one write, and where it then stands.
 
     `then`: `attempt`, `ask`, `go_on`, `taken` (before the suspects are looked at), `wait`, `end`.
+    `reason`: of the decision behind it. `permit`: whether permission was asked for.
     """
 
     after: int | None
     drafts: tuple
     then: str
     turn: tuple | None = None
+    reason: object = None
+    permit: bool = False
 
 
 def _outcomes():
@@ -73,6 +75,7 @@ def _outcomes():
         "broken": Outcome(
             effect=Effect.NOT_SENT, reason="tool_error", kind=Kind.TOOL_ERROR, sends=0
         ),
+        "fenced": Outcome(effect=Effect.NOT_SENT, reason="fenced"),
     }  # fmt: skip
     return plain | twice | nothing
 
@@ -104,7 +107,6 @@ class Production:
         self.contract = contract
         self.names = names
         self.records = []
-        self.reasons = Counter()
         self._numbers = {}
         self._memo = {}
         settling = (contract.lookup.absence_final_after_s or 0) if contract.lookup else 0
@@ -200,62 +202,76 @@ class Production:
         assert isinstance(then, Invoke)
         return Step(self.number(effect.record), effect.drafts, "attempt", (turn[0] - 1, turn[1]))
 
-    def go_on(self, number, process, start, owner, turn, gone):
+    def go_on(self, number, process, start, turn, gone, permit="yes"):
         """Run `recover` (`start` is "taken") or `pursue` through its next write."""
-        key = ("go_on", number, process, start, owner, turn, gone)
+        key = ("go_on", number, process, start, turn, gone, permit)
         found = self._memo.get(key)
         if found is None:
             record = self.records[number]
             turns = None if turn is None else Turn(*turn)
             setting = self._setting(process)
             if start == "taken":
-                before = record._replace(lease_owner=owner)
-                flow = flow_recover.recover(setting, record, before, turns)
+                flow = flow_recover.recover(setting, record, turns)
             else:
                 flow = flow_pursue.pursue(setting, record, turns)
-                self.reasons[decide(view_of(record, self.contract, NOW, turns)).reason] += 1
-            found = self._memo[key] = self._run(flow, turn, gone)
+            reasons = []
+            with decisions_heard(flow_pursue, reasons):
+                found = self._run(flow, turn, gone, permit, reasons)
+            self._memo[key] = found
         return found
 
-    def _run(self, flow, turn, gone):
-        after, drafts, reply = None, (), None
+    def _run(self, flow, turn, gone, permit, reasons):
+        step = Step(None, (), "end")
+        reply, asked = None, False
         while True:
             try:
                 effect = flow.send(reply)
             except StopIteration:
-                return Step(after, drafts, "end")
+                return step
+            wrote = step.after is not None
             match effect:
                 case Inquire(senders):
-                    if after is not None:
-                        return Step(after, drafts, "taken", turn)
+                    if wrote:
+                        return replace(step, then="taken", turn=turn)
                     reply = frozenset(name for name in senders if name.partition("#")[0] in gone)
                 case Permit():
-                    reply = "yes"
+                    if wrote:
+                        return replace(step, then="go_on", turn=turn)
+                    reply, asked = permit, True
                 case Advance():
-                    if after is not None:
-                        return Step(after, drafts, "go_on", turn)
-                    after, drafts = self.number(effect.after), effect.drafts
+                    if wrote:
+                        return replace(step, then="go_on", turn=turn)
+                    reason = reasons[0] if reasons else None
+                    step = Step(
+                        self.number(effect.after), effect.drafts, "end", None, reason, asked
+                    )
                     reply = Advanced(record=effect.after)
                 case Invoke():
-                    spent = None if turn is None else (turn[0] - 1, turn[1])
-                    return Step(after, drafts, "attempt", spent)
+                    return replace(step, then="attempt", turn=_spent(turn))
                 case Ask():
-                    return Step(after, drafts, "ask", turn)
+                    if wrote:
+                        return replace(step, then="go_on", turn=turn)
+                    return Step(None, (), "ask", turn, reasons[0])
                 case Pause():
-                    return Step(after, drafts, "wait" if after is None else "go_on", turn)
+                    return replace(step, then="go_on" if wrote else "wait", turn=turn)
                 case _:
                     raise AssertionError(effect)
 
-    def join(self, number, process, turn):
+    def join(self, number, process, turn, gone):
         """What a second caller of the same intent does: `take`, `wait` or `end`."""
-        key = ("join", number, process, turn)
+        key = ("join", number, process, turn, gone)
         found = self._memo.get(key)
         if found is None:
             flow = flow_call._join(self._setting(process), self.records[number], Turn(*turn))
-            try:
-                found = "take" if isinstance(next(flow), Take) else "wait"
-            except StopIteration:
-                found = "end"
+            reasons, reply = [], None
+            with decisions_heard(flow_call, reasons):
+                try:
+                    while isinstance(effect := flow.send(reply), Inquire):
+                        reply = frozenset(name for name in effect.senders if name in gone)
+                    then = "take" if isinstance(effect, Take) else "wait"
+                except StopIteration:
+                    then = "end"
+            found = Step(None, (), then, turn, reasons[0] if reasons else None)
             self._memo[key] = found
         return found
 
@@ -280,6 +296,8 @@ class Production:
             next(flow)
             with outcome_of(OUTCOMES[outcome]):
                 effect = flow.send(Report(live=live))
+            if isinstance(effect, Relate):
+                effect = flow.send(True)
             if snapshot is None:
                 effect = flow.send(Lost(record=current))
             after = effect.after
@@ -306,30 +324,47 @@ class Production:
             )
         return found
 
-    def verdict(self, number, said):
+    def verdict(self, number, said, gone):
         """A person's verdict, "not done" or a reference; None where it is refused."""
-        key = ("verdict", number, said)
+        key = ("verdict", number, said, gone)
         if key not in self._memo:
             record = self.records[number]
-            step = None
+            made = None
+            dead = [one for one in record.suspect.split(",") if one.partition("#")[0] in gone]
             if said != "not done":
                 made = evidence.verdict_confirmed(record, provider_ref=said, evidence="", now=NOW)
-                step = Step(self.number(made.after), made.drafts, "end")
-            elif may_say_not_done(record, self.contract, NOW):
+            elif dead:
+                made = evidence.clear_suspects(record, dead, now=NOW)
+            elif not evidence.may_still_arrive(record, self.contract, now=NOW):
                 made = evidence.verdict_not_done(record, evidence="", now=NOW)
-                step = Step(self.number(made.after), made.drafts, "end")
-            self._memo[key] = step
+            self._memo[key] = made and Step(self.number(made.after), made.drafts, "end")
         return self._memo[key]
 
-    def decision(self, number, turn=None):
-        """What is decided for the action as it stands."""
-        key = ("decision", number, turn)
+    def decision(self, number):
+        """What a worker decides for the action as it stands."""
+        key = ("decision", number)
         found = self._memo.get(key)
         if found is None:
-            turns = None if turn is None else Turn(*turn)
-            found = decide(view_of(self.records[number], self.contract, NOW, turns))
+            found = decide(view_of(self.records[number], self.contract, NOW, None))
             self._memo[key] = found
         return found
+
+
+@contextmanager
+def decisions_heard(flow, reasons):
+    """Note the reasons of what a flow decides."""
+    judge = flow.decide
+
+    def heard(view):
+        decision = judge(view)
+        reasons.append(decision.reason)
+        return decision
+
+    flow.decide = heard
+    try:
+        yield
+    finally:
+        flow.decide = judge
 
 
 @contextmanager
@@ -351,15 +386,8 @@ def _result(flow, reply):
     raise AssertionError("an attempt ends with one write")
 
 
-def may_say_not_done(record, contract, now):
-    if record.state is State.SENT or record.suspect:
-        return False
-    if record.last_possible_at is None:
-        return True
-    settling = contract.lookup.absence_final_after_s if contract.lookup else None
-    if settling is None:
-        settling = contract.budget.horizon_s
-    return now >= record.last_possible_at + settling
+def _spent(turn):
+    return None if turn is None else (turn[0] - 1, turn[1])
 
 
 def _floor(at, floor):

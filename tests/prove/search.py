@@ -1,11 +1,13 @@
 """Breadth-first search over the production rules, with the provider's contract inside the model.
 
-python -m tests.prove.search [--faults N] [--variant NAME] [--seconds S]
+    python -m tests.prove.search [--size small|gate|long] [--variant WORD] [--every]
+
+A state is counted once, in its canonical form: processes have no names, times are relative, and what
+no rule reads is nothing. The first violation that is found has a shortest trace.
 """
 
-from __future__ import annotations
-
 import argparse
+import gc
 import sys
 import time
 from array import array
@@ -18,21 +20,30 @@ from ascertain.rules.decide import Reason
 from ascertain.testing import invariants as inv
 from tests.prove.machine import Machine
 from tests.prove.production import NOW, Production
-from tests.prove.variants import VARIANTS
+from tests.prove.variants import VARIANTS, sized
 
-
-ACTS = ("goes on", "answers", "records", "dies", "takes", "leaves")
+NO_SUCCESSOR, BAD = -1, -2
 
 
 @dataclass
 class Found:
+    """A violation, and the states that lead there."""
+
     violations: list
     trace: list
+
+    @property
+    def invariant(self):
+        return self.violations[0].invariant
+
+    @property
+    def steps(self):
+        return len(self.trace) - 1
 
 
 @dataclass
 class Report:
-    """What a search saw."""
+    """What a search saw. `found`: the first violation. `others`: the first of each kind."""
 
     name: str
     states: int = 0
@@ -46,44 +57,69 @@ class Report:
     found: Found | None = None
     others: dict = field(default_factory=dict)
 
+    def __str__(self):
+        return (
+            f"{self.name:52} {self.states:9,} states {self.transitions:10,} transitions "
+            f"depth {self.depth:3} {self.seconds:6.1f} s{'' if self.complete else ' (cut)'}"
+        )
+
 
 class Search:
-    def __init__(self, variant, limit=None, every=False):
+    """One run over one variant.
+
+    `limit`: stop adding states there (then coming to rest is not judged). `every`: go on after a
+    violation, without its successors, to find the first of each kind.
+    """
+
+    def __init__(self, variant, *, limit=None, every=False):
         self.variant = variant
+        self.limit = limit
         self.every = every
         names = tuple(f"p{at}" for at in range(variant.processes))
         self.production = Production(variant.contract, names)
         self.machine = Machine(variant, self.production)
-        self.limit = limit
-        self._states = {}
+        self._judged = {}
         self._edges = {}
 
     def run(self):
-        """Explore; stop at the first violation (its trace is a shortest one)."""
+        """Explore, then let every state come to rest."""
         began = time.perf_counter()
-        report = Report(self.variant.name)
+        collecting = gc.isenabled()
+        gc.disable()  # millions of tuples, none of them in a circle
+        try:
+            report = self._explore(Report(self.variant.name))
+        finally:
+            if collecting:
+                gc.enable()
+        report.seconds = time.perf_counter() - began
+        return report
+
+    def _explore(self, report):
         start = self.machine.start()
-        index = {start: 0}
-        order = [start]
-        parents, calm, sleepy = array("q", [-1]), array("q"), array("q")
-        depths = array("h", [0])
         rows = report.rows
-        rows[(None, Event.PREPARE)] += 1
-        rows[(State.PREPARED, Event.SEND)] += 1
-        at = 0
-        dead = set()
-        bad = self._judge(start)
-        while at < len(order) and not bad:
-            state = order[at]
-            if at in dead:
-                calm.append(-2)
-                sleepy.append(-2)
+        rows[None, Event.PREPARE] += 1
+        rows[State.PREPARED, Event.SEND] += 1
+        self._index = index = {start: 0}
+        self._order = order = [start]
+        self._parents, depths = array("q", [NO_SUCCESSOR]), array("h", [0])
+        awake, asleep = array("q"), array("q")
+        at = transitions = 0
+        wrong = set()
+        if self._judge(start):
+            report.found = Found(self._judge(start), [start])
+            return report
+        while at < len(order):
+            if at in wrong:
+                awake.append(BAD)
+                asleep.append(BAD)
                 at += 1
                 continue
-            best = best_sleepy = None
-            for label, rank, frozen, write, new in self.machine.successors(state):
-                report.transitions += 1
-                bad = self._written(write, rows) if write else ()
+            first = first_asleep = (9, NO_SUCCESSOR)
+            for label, rank, new, write, frozen, reason in self.machine.successors(order[at]):
+                transitions += 1
+                if reason is not None:
+                    report.reasons[reason] += 1
+                bad = self._written(write, rows) if write is not None else ()
                 where = index.get(new)
                 if where is None:
                     if self.limit and len(order) >= self.limit:
@@ -91,60 +127,67 @@ class Search:
                         continue
                     where = index[new] = len(order)
                     order.append(new)
-                    parents.append(at)
+                    self._parents.append(at)
                     depths.append(depths[at] + 1)
                     bad = bad or self._judge(new)
-                if bad and self.every:
-                    kind = (bad[0].invariant, bad[0].story)
-                    if kind not in report.others:
-                        steps = [*self._path(order, parents, at), new]
-                        report.others[kind] = Found(list(bad), steps)
-                    bad = ()
-                    if order[-1] == new and where == len(order) - 1:
-                        dead.add(where)
+                    if bad:
+                        wrong.add(where)
                 if bad:
-                    steps = [*self._path(order, parents, at), new]
-                    report.found = Found(list(bad), steps)
-                    break
+                    self._note(report, bad, [*self._path(at), new])
+                    if not self.every:
+                        break
                 if rank is not None:
-                    if best is None or rank < best[0]:
-                        best = (rank, where)
-                    if not frozen and (best_sleepy is None or rank < best_sleepy[0]):
-                        best_sleepy = (rank, where)
-            calm.append(-1 if best is None else best[1])
-            sleepy.append(-1 if best_sleepy is None else best_sleepy[1])
+                    if rank < first[0]:
+                        first = (rank, where)
+                    if not frozen and rank < first_asleep[0]:
+                        first_asleep = (rank, where)
+            if report.found:
+                break
+            awake.append(first[1])
+            asleep.append(first_asleep[1])
             at += 1
-        report.states, report.depth = len(order), max(depths)
+        report.states, report.transitions, report.depth = len(order), transitions, max(depths)
         if report.found is None and report.complete:
-            for pointers in (calm, sleepy):
-                self._come_to_rest(order, parents, pointers, report)
-                if report.found:
-                    break
-        report.reasons = self.production.reasons
-        report.seconds = time.perf_counter() - began
+            self._come_to_rest(awake, report)
+            self._come_to_rest(asleep, report)
         return report
+
+    def _note(self, report, bad, trace):
+        found = Found(list(bad), trace)
+        if not self.every:
+            report.found = report.found or found
+        kind = (bad[0].invariant, bad[0].story)
+        report.others.setdefault(kind, found)
 
     # ------------------------------------------------------------------------------------ invariants
 
     def _judge(self, state):
-        key = (state[0], state[3][0])
-        found = self._states.get(key)
+        """What must hold in every state."""
+        for hand in state.hands:
+            if hand.turn and self.machine.turns.things[hand.turn][0] < 0:
+                return [
+                    inv.Violation(
+                        invariant=inv.BUDGET, action="a1", story="more sends than the turn has"
+                    )
+                ]
+        key = (state.record, state.memory[0])
+        found = self._judged.get(key)
         if found is None:
-            record = self.production.records[key[0]]
-            effects = self._effects(key[1])
-            contract = self.variant.contract
-            found = inv.somebody_comes_back(record, left=self._left(key[0]))
+            record = self.production.records[state.record]
+            effects = self._effects(state)
+            found = inv.somebody_comes_back(record, left=self._left(state.record))
             if self.variant.honest:
                 found += inv.no_lie(record, effects)
                 harmless = self.variant.harmless
                 found += inv.no_duplicate_effect(record, effects, harmless=harmless)
-            self._states[key] = found
+            self._judged[key] = found
         return found
 
-    def _effects(self, effects):
+    def _effects(self, state):
+        keys = self.machine.keys.things
         return [
-            inv.WorldEffect(key=self.machine.keys.things[key], ref=f"T{at}", sending=str(attempt))
-            for at, (key, attempt, _) in enumerate(effects, 1)
+            inv.WorldEffect(key=keys[key], ref=f"T{at}", sending=str(attempt))
+            for at, (key, attempt, _) in enumerate(state.memory[0], 1)
         ]
 
     def _left(self, number):
@@ -156,9 +199,10 @@ class Search:
         )
 
     def _written(self, write, rows):
+        """What must hold of every write."""
         before, after, drafts = write
         for draft in drafts:
-            rows[(draft.start, draft.event)] += 1
+            rows[draft.start, draft.event] += 1
         key = (before, after, tuple((draft.event, draft.reason) for draft in drafts))
         found = self._edges.get(key)
         if found is None:
@@ -167,158 +211,138 @@ class Search:
 
     def _edge(self, before, after, drafts):
         was, now = self.production.records[before], self.production.records[after]
+        contract = self.variant.contract
         found = inv.single_winner(was, now)
         found += inv.projection(was.state, now, drafts, final=bool(was.final))
         found += inv.key_stability(was, now)
         if any(draft.event is Event.SEND for draft in drafts):
-            found += inv.within_budget(was, now, self.variant.contract, NOW)
-        reviews = [draft.reason for draft in drafts if draft.reason.startswith("review:")]
-        if reviews and self.variant.honest:
-            reason = reviews[0].removeprefix("review:")
-            found += inv.heals(was, self.variant.contract, reason, NOW)
+            found += inv.within_budget(was, now, contract, NOW)
+        opened = [draft.reason for draft in drafts if draft.reason.startswith("review:")]
+        if opened and self.variant.honest:
+            found += inv.heals(was, contract, opened[0].removeprefix("review:"), NOW)
         return found
 
-    def _come_to_rest(self, order, parents, pointers, report):
+    def _come_to_rest(self, pointers, report):
         """From every state, if nothing goes wrong any more, the action ends well."""
-        done = bytearray(len(order))
-        for start in range(len(order)):
+        done = bytearray(len(pointers))
+        for start in range(len(pointers)):
             path, at = [], start
             while at >= 0 and not done[at]:
                 done[at] = 1
                 path.append(at)
                 at = pointers[at]
-            circle = at >= 0 and done[at] == 1
             bad = []
-            if circle:
-                record = self.production.records[order[at][0]]
+            if at == NO_SUCCESSOR:
+                bad = self._at_rest(path[-1], report)
+            elif at >= 0 and done[at] == 1:
+                record = self.production.records[self._order[at].record]
+                story = f"goes round in circles, {record.state}"
                 bad = [
                     inv.Violation(
-                        invariant=inv.BOUNDED_RESOLUTION, action=record.id,
-                        story=f"goes round in circles, {record.state}",
+                        invariant=inv.BOUNDED_RESOLUTION, action=record.id, story=story
                     )
-                ]  # fmt: skip
-                path_end = at
-            elif at == -2 or (path and pointers[path[-1]] == -2):
-                path_end = at
-            elif at == -1:
-                path_end = path[-1]
-                bad = self._at_rest(order[path_end], report)
+                ]
             for one in path:
                 done[one] = 2
-            if bad and self.every and (bad[0].invariant, bad[0].story) in report.others:
-                continue
-            if bad:
-                steps = self._path(order, parents, start)
-                while start != path_end:
-                    following = pointers[start]
-                    steps.append(order[following])
-                    start = following
-                if self.every:
-                    report.others[(bad[0].invariant, bad[0].story)] = Found(bad, steps)
-                    continue
-                report.found = Found(bad, steps)
-                return
+            if bad and (self.every or not report.found):
+                trace = self._path(start) + [self._order[one] for one in path[1:]]
+                self._note(report, bad, trace)
 
-    def _at_rest(self, state, report):
-        number, effects = state[0], state[3][0]
-        record = self.production.records[number]
-        left = self._left(number)
+    def _at_rest(self, at, report):
+        state = self._order[at]
+        record = self.production.records[state.record]
+        left = self._left(state.record)
+        effects = self._effects(state)
         bad = inv.bounded_resolution(record, left=left)
+        bad += inv.waits_for_a_reason(record, self.production.decision(state.record))
         if self.variant.contract.lookup is not None:
-            bad += inv.double_noticed(record, self._effects(effects))
-        end = (
-            "review" if record.review and not record.terminal else "left" if left else record.state
-        )
-        report.ends[f"{end}{' disputed' if record.disputed else ''}, {len(effects)} effect"] += 1
+            bad += inv.double_noticed(record, effects)
+        end = "left" if left else "review" if record.review else str(record.state)
+        disputed = " (disputed)" if record.disputed else ""
+        report.ends[f"{end}{disputed}, {len(effects)} effects"] += 1
         return bad
 
     # ----------------------------------------------------------------------------------------- story
 
-    def _path(self, order, parents, at):
+    def _path(self, at):
         steps = []
         while at >= 0:
-            steps.append(order[at])
-            at = parents[at]
+            steps.append(self._order[at])
+            at = self._parents[at]
         return steps[::-1]
 
     def story(self, found):
-        """A violation as a story, step by step; processes keep their names throughout."""
+        """A violation as a story; processes keep their names throughout."""
         lines = [f"{self.variant.name}: {'; '.join(map(str, found.violations))}"]
-        lines.append(f"   0. {'a call stores its intent, and that it sends':48} {self._say()}")
+        lines.append(f"   0. {'a call stores its intent and sends attempt 1':46} by p0")
         named = tuple(range(self.variant.processes))
         for at, (before, after) in enumerate(pairwise(found.trace), 1):
-            for label, _, _, _, there in self.machine.successors(before):
-                if there == after:
-                    order = self.machine.order
-                    break
-            words = " ".join(
-                f"p{named[word]}" if type(word) is int and which == 1 and label[0] in ACTS
-                else str(word)
-                for which, word in enumerate(label)
-            )  # fmt: skip
-            was, now = self._named(before, named), None
+            label = next(
+                one.label for one in self.machine.successors(before) if one.state == after
+            )
+            order = self.machine.order
+            words = " ".join(map(str, label))
+            if label[0] in PROCESSES:
+                words = " ".join((f"p{named[label[1]]}", label[0], *map(str, label[2:])))
+            was = self._record_as(before, named)
             named = tuple(named[old] for old in order)
-            now = self._named(after, named)
-            lines.append(f"  {at:2}. {words:48} {self._difference(before, after, was, now)}")
+            change = self._difference(before, after, was, self._record_as(after, named))
+            lines.append(f"  {at:2}. {words:46} {change}".rstrip())
         return "\n".join(lines)
 
-    def _named(self, state, named):
-        """The record under the names that the processes had at first."""
+    def _record_as(self, state, named):
         back = tuple(named.index(at) for at in range(len(named)))
-        return self.production.records[self.production.renamed(state[0], back)]
-
-    def _say(self):
-        record = self.production.records[self.machine.start()[0]]
-        return f"{record.state} attempt {record.attempt}"
+        return self.production.records[self.production.renamed(state.record, back)]
 
     def _difference(self, before, after, old, new):
         parts = [
-            f"{name}={_short(getattr(new, name))}"
-            for name in new._fields
+            f"{name}={getattr(new, name)}"
+            for name in TOLD
             if getattr(old, name) != getattr(new, name)
-            and not (isinstance(getattr(new, name), float | int) and name.endswith("_at"))
         ]
-        if before[3] != after[3]:
-            parts.append(f"provider={after[3]}")
-        if before[2] != after[2]:
-            parts.append(f"net={after[2]}")
+        count = len(after.memory[0])
+        if count > len(before.memory[0]):
+            parts.append(f"=> the world has {count} effect{'s' * (count > 1)}")
         return " ".join(parts)
 
 
-def _short(value):
-    return value - NOW if isinstance(value, float | int) and value > NOW - 100 else value
+PROCESSES = (
+    "goes on", "leaves", "is answered", "records", "dies", "takes the action", "is not permitted"
+)  # fmt: skip
+TOLD = (
+    "state", "final", "kind", "attempt", "doubt", "provider_ref", "evidence", "refused", "review",
+    "disputed", "suspect", "due_at", "unanswered",
+)  # fmt: skip
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--variant")
-    parser.add_argument("--faults", type=int)
-    parser.add_argument("--limit", type=int)
-    parser.add_argument("--every", action="store_true")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", default="gate", help="small, gate, long, or a number of faults")
+    parser.add_argument("--variant", default="", help="a word of the variant's name")
+    parser.add_argument("--limit", type=int, help="states per variant")
+    parser.add_argument("--every", action="store_true", help="the first violation of each kind")
     options = parser.parse_args(arguments)
-    total = Counter()
-    for variant in VARIANTS:
-        if options.variant and options.variant not in variant.name:
+    total = Report("in all")
+    for variant in sized(VARIANTS, options.size):
+        if options.variant not in variant.name:
             continue
-        if options.faults is not None:
-            variant = variant.but(faults=options.faults)
-        search = Search(variant, options.limit, options.every)
+        search = Search(variant, limit=options.limit, every=options.every)
         report = search.run()
-        total["states"] += report.states
-        total["transitions"] += report.transitions
-        print(
-            f"{report.name:38} {report.states:9,} states {report.transitions:11,} transitions "
-            f"depth {report.depth:3} {report.seconds:6.1f} s"
-            f"{'' if report.complete else ' (cut)'}  records {len(search.production.records)}",
-            flush=True,
-        )
-        for end, count in sorted(report.ends.items()):
-            print("     ", count, end)
-        if report.found:
-            print(search.story(report.found))
+        total.states += report.states
+        total.transitions += report.transitions
+        total.depth = max(total.depth, report.depth)
+        total.seconds += report.seconds
+        total.rows += report.rows
+        total.reasons += report.reasons
+        print(report, flush=True)
+        print("      ends:", "; ".join(f"{n} {end}" for end, n in sorted(report.ends.items())))
         for found in report.others.values():
-            print(search.story(found))
-    print(dict(total))
+            print(search.story(found), flush=True)
+    print(total)
+    for (start, event), count in sorted(total.rows.items(), key=str):
+        print(f"  {start or 'nothing':12} {event:12} {count:10,}")
+    for reason in Reason:
+        print(f"  {reason:25} {total.reasons[reason]:10,}")
 
 
 if __name__ == "__main__":

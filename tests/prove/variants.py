@@ -54,51 +54,138 @@ class Variant:
         return replace(self, **changes)
 
 
-def contract(*, lookup=True, fences=False, settling=SETTLING, budget=BUDGET, **more):
+def contract(*, lookup=True, fences="", settling=SETTLING, budget=BUDGET, **more):
     promise = LookupPromise(absence_final_after_s=settling, fences=fences) if lookup else None
     return Contract(
-        tool="create_ticket",
-        noun="ticket",
-        lookup=promise,
-        budget=budget,
-        recount_after_s=4,
-        **more,
+        tool="create_ticket", noun="ticket", lookup=promise, budget=budget, recount_after_s=4, **more
     )
 
 
-COMMON = frozenset({"crash", "pause", "away", "lost", "slow", "live", "refuse", "throttle", "not_sent"})
+COMMON = frozenset(
+    {"crash", "pause", "away", "lost", "slow", "live", "refuse", "throttle", "not_sent", "broken",
+     "work"}
+)  # fmt: skip
 ASK = frozenset({"silent", "lag"})
+# Work that ends after the recount is seen by nobody: a limit that is known.
+RETRYING = (COMMON | ASK | {"retry"}) - {"work"}
+EXPIRING = COMMON | ASK | {"copy"}
 
 KEY_LOOKUP = Variant(
     name="key and look-up",
     contract=contract(repeat=Repeat.BY_KEY),
     provider=Provider(dedup=True, lookup=True),
-    kinds=COMMON | ASK | {"copy", "work"},
+    kinds=COMMON | ASK | {"copy", "retry"},
 )
 KEY_ONLY = Variant(
     name="key only",
     contract=contract(repeat=Repeat.BY_KEY, lookup=False),
     provider=Provider(dedup=True),
-    kinds=COMMON | {"copy", "work"},
+    kinds=COMMON | {"copy", "retry"},
 )
 LOOKUP_ONLY = Variant(
     name="look-up only",
     contract=contract(),
     provider=Provider(lookup=True),
-    kinds=COMMON | ASK | {"work", "copy"},
+    kinds=COMMON | ASK | {"copy"},
 )
 FENCING = Variant(
-    name="fencing look-up",
-    contract=contract(fences=True, settling=None),
+    name="look-up that fences the key",
+    contract=contract(fences="key", settling=None),
     provider=Provider(lookup=True, fence="key"),
-    kinds=COMMON | {"silent", "work"},
+    kinds=COMMON | {"silent"},
+)
+MARKS = Variant(
+    name="look-up that fences attempts (sql.mark)",
+    contract=contract(fences="attempt", settling=None),
+    provider=Provider(lookup=True, fence="attempt", unique=True),
+    kinds=COMMON | {"silent"},
 )
 NEITHER = Variant(
     name="neither",
-    contract=contract(lookup=False),
+    contract=contract(lookup=False, budget=replace(BUDGET, send_deadline_s=2)),
     provider=Provider(),
-    kinds=COMMON | {"work", "copy"},
+    kinds=COMMON | {"copy"},
     verdicts=1,
 )
+FIVE = [KEY_LOOKUP, KEY_ONLY, LOOKUP_ONLY, FENCING, MARKS, NEITHER]
 
-VARIANTS = [KEY_LOOKUP, KEY_ONLY, LOOKUP_ONLY, FENCING, NEITHER]
+COVERED = KEY_LOOKUP.but(
+    name="key and look-up, refusals cover the key",
+    contract=contract(repeat=Repeat.BY_KEY, refusal_covers_key=True),
+    provider=Provider(dedup=True, lookup=True, covers=True),
+)
+COVERED_ONLY = KEY_ONLY.but(
+    name="key only, refusals cover the key",
+    contract=contract(repeat=Repeat.BY_KEY, lookup=False, refusal_covers_key=True),
+    provider=Provider(dedup=True, covers=True),
+)
+EXPIRES = KEY_ONLY.but(
+    name="key only, and it expires",
+    contract=contract(repeat=Repeat.BY_KEY, lookup=False, key_lifetime_s=6, key_margin_s=2),
+    provider=Provider(dedup=True, life=6),
+    kinds=EXPIRING,
+    zombie=1,
+    away=4,
+)
+EXPIRES_LOOKUP = KEY_LOOKUP.but(
+    name="key that expires, and look-up",
+    contract=contract(repeat=Repeat.BY_KEY, key_lifetime_s=6, key_margin_s=2),
+    provider=Provider(dedup=True, life=6, lookup=True),
+    kinds=EXPIRING,
+    zombie=1,
+    away=4,
+)
+ELSEWHERE = LOOKUP_ONLY.but(name="look-up only, senders on other hosts", provable=False)
+NEVER_FINAL = LOOKUP_ONLY.but(
+    name="look-up only, absence never final", contract=contract(settling=None)
+)
+UNIQUE = LOOKUP_ONLY.but(
+    name="look-up, and the provider refuses a second one",
+    provider=Provider(lookup=True, unique=True),
+    kinds=RETRYING,
+)
+RETRIES = LOOKUP_ONLY.but(
+    name="look-up only, a client that sends again by itself", kinds=RETRYING
+)
+LEFT = NEITHER.but(
+    name="neither, best effort",
+    contract=contract(lookup=False, on_unknown=OnUnknown.LEAVE),
+    verdicts=0,
+)
+LEFT_LOOKUP = LOOKUP_ONLY.but(
+    name="look-up only, best effort", contract=contract(on_unknown=OnUnknown.LEAVE)
+)
+HARMLESS = NEITHER.but(
+    name="neither, a double is harmless",
+    contract=contract(lookup=False, repeat=Repeat.HARMLESS),
+    verdicts=0,
+)
+JUDGED = LOOKUP_ONLY.but(name="look-up only, and a person", verdicts=2, kinds=COMMON | ASK)
+TURN = KEY_LOOKUP.but(
+    name="key and look-up, a turn of two sends",
+    turn=(2, NOW + 3),
+    joins=1,
+    kinds=COMMON | ASK,
+)
+TURN_LOOKUP = LOOKUP_ONLY.but(
+    name="look-up only, a turn of two sends", turn=(2, NOW + 4), joins=1, kinds=COMMON | ASK
+)
+DENIED = KEY_LOOKUP.but(
+    name="key and look-up, permission withdrawn", kinds=COMMON | ASK | {"permit"}
+)
+BROKEN = LOOKUP_ONLY.but(
+    name="look-up only, a promise of settling that is broken", overdue=2,
+    kinds=frozenset({"crash", "lost", "slow"}),
+)  # fmt: skip
+
+VARIANTS = [
+    *FIVE, COVERED, COVERED_ONLY, EXPIRES, EXPIRES_LOOKUP, ELSEWHERE, NEVER_FINAL, UNIQUE, RETRIES,
+    LEFT, LEFT_LOOKUP, HARMLESS, JUDGED, TURN, TURN_LOOKUP, DENIED, BROKEN,
+]  # fmt: skip
+
+
+def sized(variants, size):
+    """The variants with as many faults as a size allows."""
+    if size.isdecimal():
+        return [variant.but(faults=int(size)) for variant in variants]
+    return variants

@@ -194,7 +194,7 @@ def _unknown(view: View) -> Decision:
                 return _open_end(view, Reason.SENDER_MAY_LIVE)
     if can_repeat:
         return _resend(view, Reason.SAME_KEY)
-    if view.lookup is Lookup.NONE and not view.repeat:
+    if view.lookup is Lookup.NONE and (view.refused or not view.repeat):
         return _open_end(view, Reason.CANNOT_ASK)
     return _open_end(view, Reason.BUDGET_SPENT)
 

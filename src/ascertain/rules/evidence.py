@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ascertain.model.action import ActionRecord
-from ascertain.model.contract import Contract
+from ascertain.model.contract import Contract, Repeat
 from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State
 from ascertain.rules.fold import withdraw
@@ -37,7 +37,7 @@ def answered(
 
     :param asked_at: when the look-up *began*; absence speaks for that moment.
     """
-    record = record._replace(asked=record.asked + 1, asked_at=asked_at, updated_at=now)
+    record = record.changed(asked=record.asked + 1, asked_at=asked_at, updated_at=now)
     if answer.found:
         return _found(record, contract, answer, now, by)
     if record.state is not State.UNKNOWN:
@@ -74,23 +74,27 @@ def late(
     now: float,
 ) -> Move:
     """A result came after its attempt had been given up; it still lands on its own action."""
-    record = record._replace(
+    record = record.changed(
         suspect=without_suspect(record.suspect, sender),
         sends=record.sends + max(0, outcome.sends - 1),  # one was counted when it was given up
         updated_at=now,
     )
     if record.terminal:
-        return _late_on_settled(record, outcome, attempt, now)
+        return _late_on_settled(record, contract, outcome, attempt, now)
     if outcome.effect is Effect.CONFIRMED and record.state in (State.UNKNOWN, State.SENT):
         return confirm(record, contract, outcome, By.CALL, now)
-    # the attempt was counted as doubt when it was given up; a definite word takes that back
-    definite = outcome.effect in (Effect.REFUSED, Effect.NOT_SENT)
+    # the attempt was counted as doubt when it was given up; a definite word takes that back, unless
+    # the client had sent by itself again, and tells only of the last time
+    definite = outcome.effect is Effect.NOT_SENT or (
+        outcome.effect is Effect.REFUSED and outcome.sends <= 1
+    )
     doubt = max(0, record.doubt - 1) if definite else record.doubt
-    record = record._replace(doubt=doubt, last_possible_at=now)
+    record = record.changed(doubt=doubt, last_possible_at=now)
     if record.state is State.UNKNOWN and doubt == 0 and definite:
         if outcome.effect is Effect.REFUSED and not outcome.retryable:
             return reject(record, outcome, now)
-        record = record._replace(evidence=Evidence.ABSENT_FINAL, review=None, review_at=None)
+        record = record.changed(evidence=Evidence.ABSENT_FINAL, review=None, review_at=None)
+    record = _unsuspected(record, now)
     due = record.due_at if record.state is State.SENT else now
     return note(record, By.CALL, f"late_{outcome.effect}", now, detail_of(outcome), due_at=due)
 
@@ -100,18 +104,37 @@ def clear_suspects(record: ActionRecord, gone: Iterable[str], *, now: float) -> 
     suspect = record.suspect
     for sender in gone:
         suspect = without_suspect(suspect, sender)
-    evidence = record.evidence
-    if not suspect and evidence is Evidence.ABSENT_UNFENCED:
-        evidence = Evidence.NOT_ASKED  # ask once more: the sender may have sent just before its end
-    return note(
-        record._replace(suspect=suspect, evidence=evidence, last_possible_at=now),
-        By.WORKER, "sender_gone", now, {},
-    )  # fmt: skip
+    cleared = record.changed(suspect=suspect, last_possible_at=now)
+    return note(_unsuspected(cleared, now), By.WORKER, "sender_gone", now, {})
+
+
+def _unsuspected(record: ActionRecord, now: float) -> ActionRecord:
+    """Nobody may send any more; somebody may have just before the end, so it is asked once more."""
+    if record.suspect or record.evidence is not Evidence.ABSENT_UNFENCED:
+        return record
+    due_at = now if record.due_at is None else record.due_at
+    return record.changed(evidence=Evidence.NOT_ASKED, due_at=due_at)
+
+
+def may_still_arrive(record: ActionRecord, contract: Contract, *, now: float) -> bool:
+    """Whether something sent earlier may still take effect, so that nobody can say "not done".
+
+    An attempt is under way; its sender may still send (:func:`clear_suspects` comes first); or what
+    it sent may be on its way: as long as absence takes to be final, else as long as a send may take.
+    """
+    if record.state is State.SENT or record.suspect:
+        return True
+    if record.last_possible_at is None or record.evidence is Evidence.ABSENT_FINAL:
+        return False
+    settling = contract.lookup.absence_final_after_s if contract.lookup is not None else None
+    if settling is None:
+        settling = contract.budget.send_deadline_s
+    return now < record.last_possible_at + settling
 
 
 def open_review(record: ActionRecord, *, reason: str, now: float, by: By = By.WORKER) -> Move:
     """Hand the action to a person; what is known does not change."""
-    opened = record._replace(review=reason, review_at=now, due_at=None, **FREE)
+    opened = record.changed(review=reason, review_at=now, due_at=None, **FREE)
     return note(opened, by, f"review:{reason}", now, {})
 
 
@@ -121,7 +144,7 @@ def verdict_confirmed(
     """A person found that it happened."""
     detail = {"evidence": evidence}
     if record.state is State.CONFIRMED:
-        cleared = record._replace(disputed=0, review=None, review_at=None, due_at=None)
+        cleared = record.changed(disputed=0, review=None, review_at=None, due_at=None)
         return note(cleared, By.PERSON, "verdict_confirmed", now, detail)
     return move(
         record, Event.CONFIRM, By.PERSON, "verdict_confirmed", now,
@@ -135,7 +158,7 @@ def verdict_not_done(record: ActionRecord, *, evidence: str, now: float) -> Move
     if record.state is State.PREPARED:
         return withdraw(record, by=By.PERSON, reason="verdict_not_done", now=now)
     if record.terminal:
-        cleared = record._replace(disputed=0, review=None, review_at=None, due_at=None)
+        cleared = record.changed(disputed=0, review=None, review_at=None, due_at=None)
         return note(cleared, By.PERSON, "verdict_not_done", now, detail)
     return move(
         record, Event.REJECT, By.PERSON, "verdict_not_done", now,
@@ -148,7 +171,7 @@ def _found(record: ActionRecord, contract: Contract, answer: Answer, now: float,
     by_fields = contract.lookup is not None and contract.lookup.by == "fields"
     detail = {"ref": answer.provider_ref, "count": answer.count}
     if record.state is State.CONFIRMED:
-        counted = record._replace(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
+        counted = record.changed(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
         if double or differs(record.provider_ref, answer.provider_ref):
             return dispute(counted, "duplicate_effect", now, detail, by)
         return note(counted._replace(doubt=0), by, "recounted", now, detail)
@@ -183,7 +206,7 @@ def _absent(
         return _evidence(record, Evidence.ABSENT_FINAL, "absent_fenced", now, ask_at=None)
     if record.evidence is Evidence.WORKING:
         # the work has just ended, one way or the other; what it did may show only after a while
-        record = record._replace(last_possible_at=now)
+        record = record.changed(last_possible_at=now)
     settling = promise.absence_final_after_s
     settled_at = None if settling is None else (record.last_possible_at or now) + settling
     if settled_at is None or asked_at < settled_at:
@@ -199,9 +222,9 @@ def _checked(
 ) -> Move:
     """A look-up that did not find a settled action: a count that came to nothing, or no answer."""
     if answer.evidence is Evidence.UNANSWERED:
-        again = record._replace(unanswered=record.unanswered + 1, ask_at=now + wait_s)
+        again = record.changed(unanswered=record.unanswered + 1, ask_at=now + wait_s)
         return note(again._replace(due_at=now + wait_s, **FREE), by, "no_answer", now, {})
-    counted = record._replace(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
+    counted = record.changed(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
     final = contract.lookup is not None and contract.lookup.absence_final_after_s is not None
     denied = answer.refused or (answer.evidence is Evidence.ABSENT and final)
     if record.state is State.CONFIRMED and denied:
@@ -209,21 +232,25 @@ def _checked(
     return note(counted, by, "checked", now, {})
 
 
-def _late_on_settled(record: ActionRecord, outcome: Outcome, attempt: int, now: float) -> Move:
+def _late_on_settled(
+    record: ActionRecord, contract: Contract, outcome: Outcome, attempt: int, now: float
+) -> Move:
     detail = {**detail_of(outcome), "late_attempt": attempt}
     if outcome.effect is Effect.CONFIRMED:
         if record.state is State.REJECTED:
             return dispute(record, "confirmed_after_rejected", now, detail, By.CALL)
         if differs(record.provider_ref, outcome.provider_ref):
+            if contract.repeat is Repeat.HARMLESS:
+                return note(record, By.CALL, "harmless_double", now, detail, maybe_twice=1)
             return dispute(record, "duplicate_effect", now, detail, By.CALL)
     return note(record, By.CALL, f"late_{outcome.effect}", now, detail)
 
 
 def _evidence(
-    record: ActionRecord, evidence: Evidence, reason: str, now: float, **changes: Any
+    record: ActionRecord, evidence: Evidence, reason: str, now: float, /, **changes: Any
 ) -> Move:
     """What a look-up showed; an event only where it differs from what was known."""
-    after = record._replace(evidence=evidence, updated_at=now, **changes)
+    after = record.changed(evidence=evidence, updated_at=now, **changes)
     if evidence is record.evidence and evidence in (Evidence.WORKING, Evidence.UNANSWERED):
         return Move(after, ())
     return note(after, By.LOOKUP, reason, now, {})

@@ -18,6 +18,7 @@ from ascertain.model.contract import Contract, Repeat
 from ascertain.model.outcome import Evidence
 from ascertain.model.tables import Event, State, step, terminal
 from ascertain.rules.budget import last_send_at
+from ascertain.rules.decide import Decision, What
 
 NO_DUPLICATE_EFFECT = "NoDuplicateEffect"
 NO_LIE = "NoLie"
@@ -201,7 +202,7 @@ def heals(record: ActionRecord, contract: Contract, reason: str, now: float) -> 
     keyed = contract.repeat in (Repeat.BY_KEY, Repeat.BY_NATURE)
     seen = record.evidence not in (Evidence.NOT_ASKED, Evidence.UNANSWERED)
     allowed = (
-        record.disputed
+        record.disputed or reason == "permission"
         # refused for a while, until nothing may be sent any more: a person may wish it anew
         or (record.state is State.REJECTED and not may_send)
         or not (may_send or may_ask)
@@ -213,6 +214,20 @@ def heals(record: ActionRecord, contract: Contract, reason: str, now: float) -> 
     if allowed or not (fences or keyed):
         return []
     return [_found(HEALS, record, f"a case for a person ({reason}) that need not be")]
+
+
+def waits_for_a_reason(record: ActionRecord, decision: Decision) -> list[Violation]:
+    """A case that is open at rest is one that only a person can close.
+
+    To be asked when everything has come to rest.
+
+    :param decision: what a worker would decide now.
+    """
+    waits = record.review is not None and record.open and record.review != "permission"
+    if not waits or decision.what is What.REVIEW:
+        return []
+    story = f"waits for a person ({record.review}) though {decision.what} comes next"
+    return [_found(HEALS, record, story)]
 
 
 def single_winner(before: ActionRecord, after: ActionRecord) -> list[Violation]:
