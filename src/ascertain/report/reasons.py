@@ -30,6 +30,7 @@ PROTOCOL: dict[str, str] = {
     "verdict_not_done": "A person found that it did not happen and will not.",
     "marked_pending": "It was marked as pending.",
     "duplicate_effect": "The provider holds more than one effect of it.",
+    "harmless_double": "The provider holds more than one effect of it, which is declared harmless.",
     "found_after_settled": "The provider has a record, although it was settled as not done.",
     "confirmed_but_absent": "It is confirmed, but the provider has no record of it.",
     "confirmed_after_rejected": "An attempt was confirmed after it had been settled as rejected.",
