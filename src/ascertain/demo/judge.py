@@ -25,7 +25,6 @@ from ascertain.testing.invariants import (
     PROJECTION,
     SINGLE_WINNER,
     WorldEffect,
-    no_duplicate_effect,
     no_lie,
     projection,
     somebody_comes_back,
@@ -103,15 +102,6 @@ def _effects(deed: Deed) -> Iterator[Finding]:
     if len(sendings) > 1:
         line = f"{len(deed.effects)} effects for 1 intent ({order}): {_refs(deed)}"
         yield Finding(invariant=NO_DUPLICATE_EFFECT, line=line, count=len(sendings) - 1)
-    for record in deed.records:
-        for violation in no_duplicate_effect(record, _in_world(deed, record)):
-            if len(sendings) <= 1:
-                yield Finding(invariant=violation.invariant, line=f"{violation.story} ({order})")
-    keys = {record.key for record in deed.records}
-    for effect in deed.effects:
-        if effect.key not in keys and len(sendings) <= 1:
-            line = f"1 effect without an action of its key: {effect.ref} ({order})"
-            yield Finding(invariant=NO_LOST_ACTION, line=line)
 
 
 def _keys(deed: Deed) -> Iterator[Finding]:
@@ -240,13 +230,11 @@ def _words(story: Story, deeds: Sequence[Deed]) -> Iterator[Finding]:
     known |= {ref for deed in deeds for ref in deed.placed}
     told = {id(one): one for deed in deeds for one in deed.told}.values()
     for one in told:
-        for sentence in one.say.values():
-            invented = sorted(set(_REFERENCE.findall(sentence)) - known)
-            if invented:
-                line = (
-                    f"1 sentence names {', '.join(invented)}, the provider has none ({one.order})"
-                )
-                yield Finding(invariant=MODEL_TRUTH, line=line)
+        named = {ref for sentence in one.say.values() for ref in _REFERENCE.findall(sentence)}
+        if named - known:
+            invented = ", ".join(sorted(named - known))
+            line = f"1 sentence names {invented}, the provider has none ({one.order})"
+            yield Finding(invariant=MODEL_TRUTH, line=line)
     heard = {(one.order, sentence) for one in told for sentence in one.say.values()}
     missing = [sentence for order, sentence in story.must_hear if (order, sentence) not in heard]
     for sentence in missing:
