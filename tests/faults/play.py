@@ -58,6 +58,7 @@ class House:
     contracts: tuple[str, ...] = tuple(FIVE_CONTRACTS)
     settling_s: float = SETTLING_S
     lease_s: float = LEASE_S
+    budget: Budget = BUDGET
     app: Ascertain = field(init=False)
     sync: dict[str, Any] = field(default_factory=dict)
     asynchronous: dict[str, Any] = field(default_factory=dict)
@@ -78,8 +79,9 @@ class House:
         provider = FIVE_CONTRACTS[name]
         promises = {"key_lifetime": provider.key_lifetime_s} if provider.honours_key else {}
         return {
-            "identity": ["order"], "budget": BUDGET, "refusals": REFUSALS,
-            "recount_after": 1.2, "via": [self.client, self.aclient], "receipt": "ref", "receipt_required": True, **promises,
+            "identity": ["order"], "budget": self.budget, "refusals": REFUSALS,
+            "recount_after": 1.2, "via": [self.client, self.aclient], "receipt": "ref",
+            "receipt_required": True, **promises,
         }  # fmt: skip
 
     def _sync_tool(self, name: str, client: httpx.Client) -> Any:
