@@ -110,6 +110,13 @@ def read(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[Ended]:
             return Ended(_as_read(record, outcome, tries), "new", report, outcome)
 
 
+_READ_ENDS = {
+    Effect.CONFIRMED: State.CONFIRMED,
+    Effect.UNKNOWN: State.UNKNOWN,
+    Effect.ACCEPTED: State.UNKNOWN,
+}
+
+
 def _first_move(setting: Setting, prepared: ActionRecord, denied: tuple[Kind, str] | None) -> Move:
     now = setting.clock()
     if denied is not None:
@@ -174,10 +181,11 @@ def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionReco
 
 
 def _as_read(record: ActionRecord, outcome: Outcome, tries: int) -> ActionRecord:
-    confirmed = outcome.effect is Effect.CONFIRMED
+    """A read's end. One that turned out to write may be unknown; it is said so, and told in the log."""
+    state = _READ_ENDS.get(outcome.effect, State.REJECTED)
     return record.changed(
-        state=State.CONFIRMED if confirmed else State.REJECTED,
-        final=int(not confirmed and not outcome.retryable),
+        state=state,
+        final=int(state is State.REJECTED and not outcome.retryable),
         kind=outcome.kind,
         code=outcome.code,
         reason=outcome.reason,

@@ -60,6 +60,7 @@ class WireTrace:
     """What the hooks in the clients saw during one attempt.
 
     :param sends: requests begun on watched clients, hidden retries and redirects included.
+    :param unsafe_sends: those of them with an unsafe method; None: not counted apart.
     :param left: whether any byte of any of them left the process (a CONNECT to a proxy is not one).
     :param answered: whether the last send got a response head.
     :param http_status: of the last response, if there was one.
@@ -72,6 +73,7 @@ class WireTrace:
     """
 
     sends: int = 0
+    unsafe_sends: int | None = None
     left: bool = False
     answered: bool = False
     http_status: int | None = None
@@ -81,6 +83,11 @@ class WireTrace:
     exits: frozenset[str] = frozenset()
     retry_after: str | None = None
     request_id: str | None = None
+
+    @property
+    def writes(self) -> int:
+        """How many sends could have had an effect; all of them where that is not known."""
+        return self.sends if self.unsafe_sends is None else self.unsafe_sends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

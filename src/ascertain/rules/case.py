@@ -67,7 +67,9 @@ class Case:
         http_status: int | None = None,
     ) -> Outcome:
         trace = self.report.trace
-        sends = trace.sends if trace is not None else 0
+        sends = 0
+        if trace is not None:
+            sends = trace.sends if self.contract.is_read else trace.writes
         return Outcome(
             effect=effect,
             reason=reason,
@@ -118,7 +120,7 @@ class Case:
         if not self.contract.is_read:
             if self.several:
                 return self.unknown("several_effects", **more)
-            again = resent or (trace is not None and trace.unsafe and trace.sends > 1)
+            again = resent or (trace is not None and trace.unsafe and trace.writes > 1)
             if again and not in_its_words and not self.contract.refusal_covers_key:
                 return self.unknown("refused_after_resend", **more)
         retryable = retryable or kind in RETRYABLE_KINDS

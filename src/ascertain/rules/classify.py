@@ -204,7 +204,7 @@ def _returned(report: Report, contract: Contract, now: float, value: Any) -> Out
         provider_ref=ref,
         http_status=trace.http_status,
         request_id=trace.request_id,
-        sends=trace.sends or 1,
+        sends=trace.writes or 1,
         several_effects=len(trace.targets) > 1 and not report.steps,
     )
 

@@ -20,9 +20,9 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advance, Reserve, Take
 from ascertain.model.outcome import Report
 from ascertain.model.words import NotSent
+from ascertain.runtime.aio_commit import CommittedThenCancelled, commit_async
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.checks import permitted_async, related_async
-from ascertain.runtime.committer import CommittedThenCancelled
 from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.invoke import (
     Opening,
@@ -146,7 +146,7 @@ class AsyncDriver:
 
     async def _commit(self, operation: Reserve | Advance | Take) -> Any:
         try:
-            reply = await self._hands.committer.commit_async(operation)
+            reply = await commit_async(self._hands.committer, operation)
         except CommittedThenCancelled as cancelled:
             self._interrupt, reply = cancelled, cancelled.reply
         self._hands.written(operation, reply)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
 from ascertain.model.contract import Contract
@@ -16,6 +15,7 @@ from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.clock import Clock, LedgerClock
 from ascertain.runtime.desk import Desk
+from ascertain.runtime.embedded import EmbeddedWorker
 from ascertain.runtime.hands import DEFAULT_LEASE_S, Hands
 from ascertain.runtime.observed import keep_face, keep_face_async
 from ascertain.runtime.promises import Promises, ReadPromises, contract_of
@@ -23,11 +23,15 @@ from ascertain.runtime.registry import Entry, Registry, check_contract
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
 from ascertain.runtime.verdict import resolve
-from ascertain.runtime.worker import EmbeddedWorker, Worker
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
 from ascertain.wire.watch import watch
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ascertain.runtime.worker import Worker
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -208,6 +212,8 @@ class Ascertain:
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
     ) -> Action[Any]:
         """Make a call for a tool of this app on the running loop."""
+        import asyncio
+
         self._loop = asyncio.get_running_loop()
         if self._embeds and not entry.contract.is_read and self._task is None:
             self._embedded.ensure()
@@ -244,6 +250,8 @@ class Ascertain:
 
     def make_worker(self, *, concurrency: int = 64) -> Worker:
         """A worker with this app's tools."""
+        from ascertain.runtime.worker import Worker
+
         worker = Worker(
             self.hands,
             self._calls.detached,
@@ -255,6 +263,8 @@ class Ascertain:
 
     def recover(self) -> int:
         """Recover everything that is due now, in this thread; returns how many were taken."""
+        import asyncio
+
         return asyncio.run(self.make_worker().drain())
 
     # -- life cycle -----------------------------------------------------------------------------
@@ -278,6 +288,8 @@ class Ascertain:
         self.close()
 
     async def __aenter__(self) -> Self:
+        import asyncio
+
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.open)
         self._loop = loop
@@ -286,6 +298,8 @@ class Ascertain:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        import asyncio
+
         if self._task is not None and self._worker is not None:
             self._worker.stop()
             await self._task

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import IntentConflict
 from ascertain.flow.call import Ended, Wanted, call, read
@@ -15,7 +15,6 @@ from ascertain.rules.canonical import canonical, digest, identity_text
 from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
 from ascertain.runtime import deadline as ambient
 from ascertain.runtime.action import NOT_LOADED, Action
-from ascertain.runtime.aio import AsyncDriver, Detached
 from ascertain.runtime.attempt import running
 from ascertain.runtime.checks import Denied, denied, denied_async
 from ascertain.runtime.hands import Hands
@@ -25,6 +24,9 @@ from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, here
 from ascertain.runtime.sync import SyncDriver
 from ascertain.store.ids import new_id
+
+if TYPE_CHECKING:
+    from ascertain.runtime.aio import Detached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +52,17 @@ class Calls:
     def __init__(self, hands: Hands, *, observing: bool = False) -> None:
         self.hands = hands
         self.keeper = Keeper()
-        self.detached = Detached()
         self.observing = observing
+        self._detached: Detached | None = None
+
+    @property
+    def detached(self) -> Detached:
+        """Bodies that were given up but still run, and threads for sync code on a loop."""
+        if self._detached is None:
+            from ascertain.runtime.aio import Detached
+
+            self._detached = Detached()
+        return self._detached
 
     def call(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = NONE
@@ -83,6 +94,8 @@ class Calls:
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = NONE
     ) -> Action[Any]:
         """Make a guarded call on the running loop; sync tools run in a thread."""
+        from ascertain.runtime.aio import AsyncDriver  # asyncio is most of what an import costs
+
         session = here()
         bound = entry.signature.bind(args, kwargs)
         turn = self._turn(entry, options)

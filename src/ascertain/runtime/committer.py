@@ -2,24 +2,36 @@
 
 One committer per process and ledger. Threads and tasks put operations in one queue; whoever holds
 the ledger takes all that is queued, writes it durably in one transaction and wakes all callers. A
-lone caller on an idle committer commits at once in its own thread. A cancelled caller cannot
-cancel a commit. The queue is bounded: beyond it :class:`LedgerBusy`, before anything is sent.
+lone caller on an idle committer commits at once in its own thread. The queue is bounded: beyond it
+:class:`LedgerBusy`, before anything is sent.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
-from typing import NamedTuple
+from typing import Any, Protocol
 
 from ascertain.errors import LedgerBusy, LedgerClosed
 from ascertain.model.operations import Operation, Reply
 from ascertain.store.ledger import Ledger
 
 BATCH = 512
+
+
+class Waiter(Protocol):
+    """Somebody who waits for a reply. Waiters of one ``loop`` are woken together."""
+
+    loop: Any
+
+    def deliver(self, reply: Reply) -> None:
+        """Take the reply; called in the waiter's loop, or in the committer's thread without one."""
+        ...
+
+
+Waiting = tuple[Operation, Waiter]
 
 
 class Committer:
@@ -33,7 +45,7 @@ class Committer:
     def _forget(self) -> None:
         """Start afresh: at first, and in a forked child, which inherits no thread."""
         self._pid = os.getpid()
-        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
         self._writing = threading.Lock()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -47,28 +59,21 @@ class Committer:
         self._check()
         if self._queue.empty() and self._writing.acquire(blocking=False):
             try:
-                return _raised(self._ledger.submit((operation,))[0])
+                return raised(self._ledger.submit((operation,))[0])
             finally:
                 self._writing.release()
         waiter = _ThreadWaiter()
-        self._enqueue(operation, waiter)
+        self._put(operation, waiter)
         waiter.done.acquire()
-        return _raised(waiter.reply)
+        return raised(waiter.reply)
 
-    async def commit_async(self, operation: Operation) -> Reply:
-        """Write one operation without blocking the loop. A cancellation waits for the commit.
+    def enqueue(self, operation: Operation, waiter: Waiter) -> None:
+        """Have an operation written with the next batch; its reply goes to ``waiter``.
 
-        :raises LedgerError: nothing was written.
+        :raises LedgerBusy: more waits than the bound allows. :raises LedgerClosed: after close.
         """
         self._check()
-        loop = asyncio.get_running_loop()
-        future = _Uncancellable(loop=loop)
-        self._enqueue(operation, _TaskWaiter(loop, future))
-        try:
-            return _raised(await future)
-        except asyncio.CancelledError as cancelled:
-            # the future cannot be cancelled, so the commit has ended before we are told
-            raise CommittedThenCancelled(_raised(future.result())) from cancelled
+        self._put(operation, waiter)
 
     def close(self) -> None:
         """Finish what is queued and stop."""
@@ -88,10 +93,12 @@ class Committer:
                 f"{self._queue.qsize()} operations wait for the ledger (bound {self._bound})."
             )
 
-    def _enqueue(self, operation: Operation, waiter: _Waiter) -> None:
+    def _put(self, operation: Operation, waiter: Waiter) -> None:
         self._queue.put((operation, waiter))
         if self._thread is None:
             self._start()
+        if self._closed:
+            self._refuse_rest()  # closed meanwhile: nobody may be left to take it
 
     def _start(self) -> None:
         with self._starting:
@@ -105,7 +112,7 @@ class Committer:
         while not stop:
             first = self._queue.get()
             if first is None:
-                return
+                break
             with self._writing:
                 batch, stop = self._all_waiting(first)
                 try:
@@ -113,8 +120,9 @@ class Committer:
                 except Exception as error:
                     replies = [error] * len(batch)
             _deliver(batch, replies)
+        self._refuse_rest()
 
-    def _all_waiting(self, first: _Waiting) -> tuple[list[_Waiting], bool]:
+    def _all_waiting(self, first: Waiting) -> tuple[list[Waiting], bool]:
         """Everything that is queued by now; True when the last of all has been said."""
         batch = [first]
         while len(batch) < BATCH:
@@ -127,64 +135,53 @@ class Committer:
             batch.append(waiting)
         return batch, False
 
+    def _refuse_rest(self) -> None:
+        while True:
+            try:
+                waiting = self._queue.get_nowait()
+            except Empty:
+                return
+            if waiting is not None:
+                _deliver([waiting], [LedgerClosed()])
 
-class CommittedThenCancelled(asyncio.CancelledError):
-    """The caller was cancelled while its commit was written; the commit stands."""
 
-    def __init__(self, reply: Reply) -> None:
-        super().__init__()
-        self.reply = reply
+def raised(reply: Reply) -> Reply:
+    """The reply, or the error that it is."""
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
 
 
 class _ThreadWaiter:
-    __slots__ = ("done", "reply")
+    __slots__ = ("done", "loop", "reply")
 
     def __init__(self) -> None:
+        self.loop = None
         self.done = threading.Lock()
         self.done.acquire()
         self.reply: Reply = LedgerClosed()
 
-
-class _Uncancellable(asyncio.Future[Reply]):
-    """A task that waits for this is cancelled only after the commit has ended."""
-
-    def cancel(self, msg: object = None) -> bool:
-        return False
+    def deliver(self, reply: Reply) -> None:
+        self.reply = reply
+        self.done.release()
 
 
-class _TaskWaiter(NamedTuple):
-    loop: asyncio.AbstractEventLoop
-    future: _Uncancellable
-
-
-_Waiter = _ThreadWaiter | _TaskWaiter
-_Waiting = tuple[Operation, _Waiter]
-
-
-def _deliver(batch: Sequence[_Waiting], replies: Sequence[Reply]) -> None:
+def _deliver(batch: Sequence[Waiting], replies: Sequence[Reply]) -> None:
     """Wake everybody; one call into each event loop, whatever the number of tasks."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Uncancellable, Reply]]] = {}
+    by_loop: dict[Any, list[tuple[Waiter, Reply]]] = {}
     for (_, waiter), reply in zip(batch, replies, strict=True):
-        if isinstance(waiter, _ThreadWaiter):
-            waiter.reply = reply
-            waiter.done.release()
+        if waiter.loop is None:
+            waiter.deliver(reply)
         else:
-            by_loop.setdefault(waiter.loop, []).append((waiter.future, reply))
+            by_loop.setdefault(waiter.loop, []).append((waiter, reply))
     for loop, results in by_loop.items():
         try:
-            loop.call_soon_threadsafe(_resolve, results)
+            loop.call_soon_threadsafe(_deliver_all, results)
         except RuntimeError:
             # that loop is closed: nobody is left to hear it, and the ledger has it
             continue
 
 
-def _resolve(results: list[tuple[_Uncancellable, Reply]]) -> None:
-    for future, reply in results:
-        if not future.done():
-            future.set_result(reply)
-
-
-def _raised(reply: Reply) -> Reply:
-    if isinstance(reply, Exception):
-        raise reply
-    return reply
+def _deliver_all(results: list[tuple[Waiter, Reply]]) -> None:
+    for waiter, reply in results:
+        waiter.deliver(reply)

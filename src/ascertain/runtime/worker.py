@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +14,7 @@ from ascertain.rules import fold
 from ascertain.rules.evidence import open_review
 from ascertain.runtime import sender
 from ascertain.runtime.aio import AsyncDriver, Detached
+from ascertain.runtime.aio_commit import commit_async
 from ascertain.runtime.hands import Hands, log
 
 IDLE_S = 1.0
@@ -105,7 +104,7 @@ class Worker:
         try:
             gone = await self._offload(self._look_around, now)
             take = Take(owner=sender.me(), now=now, lease_until=until, limit=room, gone=gone)
-            reply = await self._hands.committer.commit_async(take)
+            reply = await commit_async(self._hands.committer, take)
         except LedgerClosed:
             self._stopping = True
             return ()
@@ -165,7 +164,7 @@ class Worker:
         else:
             move = fold.hold(record, due_at=now + 60.0, now=now)
         operation = Advance(before=record, after=move.after, drafts=move.drafts)
-        await self._hands.committer.commit_async(operation)
+        await commit_async(self._hands.committer, operation)
 
     async def _sleep(self, busy: bool) -> None:
         """Wait until something is due, somebody pokes, or a moment has passed."""
@@ -188,35 +187,3 @@ class Worker:
     @staticmethod
     async def _offload(function: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(None, function, *args)
-
-
-class EmbeddedWorker:
-    """A worker in a daemon thread of its own, started at the first write."""
-
-    def __init__(self, make: Callable[[], Worker]) -> None:
-        self._make = make
-        self._pid = 0
-        self._thread: threading.Thread | None = None
-        self._worker: Worker | None = None
-        self._lock = threading.Lock()
-
-    def ensure(self) -> None:
-        """Start it, unless it runs in this process already."""
-        if self._pid == os.getpid():
-            return
-        with self._lock:
-            if self._pid == os.getpid():
-                return
-            worker = self._make()
-            thread = threading.Thread(
-                target=lambda: asyncio.run(worker.run()), name="ascertain-worker", daemon=True
-            )
-            self._worker, self._thread, self._pid = worker, thread, os.getpid()
-            thread.start()
-
-    def close(self) -> None:
-        """Let it finish what it has in hand, and stop it."""
-        if self._worker is not None and self._thread is not None and self._pid == os.getpid():
-            self._worker.stop()
-            self._thread.join(timeout=30.0)
-        self._pid = 0

@@ -60,6 +60,7 @@ class WireLog:
         unsafe = [send for send in sends if send.method not in SAFE_METHODS]
         return WireTrace(
             sends=len(sends),
+            unsafe_sends=len(unsafe),
             left=any(
                 (send.left or send.in_flight) and not send.refused_unprocessed for send in sends
             ),
