@@ -1,0 +1,50 @@
+"""Committing from an event loop. A cancelled caller cannot cancel a commit."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ascertain.model.operations import Operation, Reply
+from ascertain.runtime.committer import Committer, raised
+
+
+class CommittedThenCancelled(asyncio.CancelledError):
+    """The caller was cancelled while its commit was written; the commit stands."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__()
+        self.reply = reply
+
+
+async def commit_async(committer: Committer, operation: Operation) -> Reply:
+    """Write one operation without blocking the loop. A cancellation waits for the commit.
+
+    :raises LedgerError: nothing was written.
+    :raises CommittedThenCancelled: it was written, and the caller has been cancelled.
+    """
+    waiter = _TaskWaiter(asyncio.get_running_loop())
+    committer.enqueue(operation, waiter)
+    try:
+        return raised(await waiter.future)
+    except asyncio.CancelledError as cancelled:
+        # the future cannot be cancelled, so the commit has ended before we are told
+        raise CommittedThenCancelled(raised(waiter.future.result())) from cancelled
+
+
+class _Uncancellable(asyncio.Future[Reply]):
+    """A task that waits for this is cancelled only after the commit has ended."""
+
+    def cancel(self, msg: object = None) -> bool:
+        return False
+
+
+class _TaskWaiter:
+    __slots__ = ("future", "loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.future = _Uncancellable(loop=loop)
+
+    def deliver(self, reply: Reply) -> None:
+        if not self.future.done():
+            self.future.set_result(reply)
