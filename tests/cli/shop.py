@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ascertain import Absent, Ascertain, Budget, Found, Refused, current_attempt, key
+from ascertain import Absent, Accepted, Ascertain, Budget, Found, Refused, current_attempt, key
 
 QUICK = Budget(turn_s=0.6, send_deadline_s=0.4, turn_sends=1, backoff_s=0.05)
 
@@ -37,6 +37,7 @@ class Shop(NamedTuple):
     app: Ascertain
     create_ticket: Any
     send_mail: Any
+    send_note: Any
     pay: Any
     provider: Provider
 
@@ -51,9 +52,11 @@ def make(url="sqlite:///ledger.db", provider="provider", **options):
         say={"confirmed": "Inspection requested: ticket {provider_ref}.", "name": "inspection"},
         say_zh={"name": "检测申请"},
     )  # fmt: skip
-    def create_ticket(order_id: str, issue: str = "noise") -> dict[str, str]:
+    def create_ticket(order_id: str, issue: str = "noise") -> Any:
         if order_id.startswith("REFUSED"):
             raise Refused("NO\x1b[31mPE\x07", kind="business")
+        if order_id.startswith("ACCEPTED"):
+            return Accepted("job-7", ask_after_s=3600)
         if order_id.startswith("LOST-UNSEEN"):
             raise TimeoutError  # the request never arrived, and the look-up has still to settle
         ref = desk.make(key(), order_id)
@@ -73,6 +76,10 @@ def make(url="sqlite:///ledger.db", provider="provider", **options):
         refs = desk.find(action.key)
         return Found(refs[0], count=len(refs)) if refs else Absent
 
+    @app.tool(budget=QUICK, identity=["text"], on_unknown="leave")
+    def send_note(text: str) -> None:
+        raise TimeoutError("no answer")
+
     @app.tool(budget=QUICK)
     def send_mail(to: str) -> dict[str, str]:
         if to.startswith("STUCK"):
@@ -89,7 +96,7 @@ def make(url="sqlite:///ledger.db", provider="provider", **options):
             raise Refused("LIMIT")
         return {"payment_id": f"P-{to}"}
 
-    return Shop(app, create_ticket, send_mail, pay, desk)
+    return Shop(app, create_ticket, send_mail, send_note, pay, desk)
 
 
 MODULE = "from tests.cli.shop import make\n\napp = make().app\n"

@@ -152,6 +152,17 @@ def test_an_unknown_action_that_is_sought_for_long(cli, here):
     assert found["unknown"]["next"] == f"ascertain why {ids['unknown']}"
 
 
+def test_best_effort_that_stays_open_is_counted_apart(cli, here):
+    shop = shops.make(clock=past(7200))
+    with shop.app.session("chat-42", principal="u7"):
+        shop.send_note("thank you")
+    shop.app.close()
+    found = examined(cli, code=0)
+    assert found["unknown"]["sentence"] == (
+        "No action is unknown and still sought. 1 best-effort one stays open."
+    )
+
+
 def test_an_action_that_waits_for_a_person(cli, here):
     fill(here, clock=past(7200))
     found = examined(cli)
@@ -200,7 +211,7 @@ with app.session("chat-42", principal="u7") as session:
 def test_with_an_app_its_tools_and_times_are_examined_too(cli, shop, here):
     shops.make().app.open().close()
     found = examined(cli, "shop:app")
-    assert "3 tools" in found["app"]["sentence"]
+    assert "4 tools" in found["app"]["sentence"]
     assert found["lint"]["verdict"] == "bad"
     assert "[lease-too-short]" in found["lint"]["sentence"]
 

@@ -356,6 +356,33 @@ def test_how_bad_a_hidden_retry_is_depends_on_the_contract(app):
     assert weights == {"send_mail": "warn", "send_letter": "warn", "get_mails": "info"}
 
 
+class Sender:
+    def __init__(self):
+        self.crm = persistent
+
+    def __call__(self, to: str) -> dict[str, str]:
+        return self.crm.post("/mails", json={"to": to}).json()
+
+
+def not_yet():
+    def send(to: str) -> dict[str, str]:
+        return crm.post("/mails", json={"to": to}).json()
+
+    found = reach(send)
+    crm = persistent
+    return found, send
+
+
+def test_an_object_that_is_called_holds_its_client():
+    assert persistent in [reached.thing for reached in reach(Sender()).things.values()]
+
+
+def test_a_closure_that_is_not_filled_yet_holds_nothing():
+    before, send = not_yet()
+    assert persistent not in [reached.thing for reached in before.things.values()]
+    assert persistent in [reached.thing for reached in reach(send).things.values()]
+
+
 def test_nothing_is_run_to_find_a_client(app):
     class Shy:
         @property
@@ -430,12 +457,12 @@ def test_findings_are_told_with_their_rule_and_next_step(cli, shop):
     assert max(map(len, done.out.splitlines())) <= 80
     assert done.out.startswith("bad   lease-too-short\n")
     assert "next: Leave lease_s= out, or make it longer." in done.said
-    assert done.out.splitlines()[-1].startswith("3 tools: 1 bad, 1 warn, ")
+    assert done.out.splitlines()[-1].startswith("4 tools: 1 bad, 2 warn, ")
 
 
 def test_findings_as_json(cli, shop):
     told = json.loads(cli("lint", shop, "--json").out)
-    assert told["tools"] == ["create_ticket", "send_mail", "pay"]
+    assert told["tools"] == ["create_ticket", "send_note", "send_mail", "pay"]
     assert {"rule", "severity", "tool", "sentence", "next"} == set(told["findings"][0])
 
 

@@ -173,6 +173,13 @@ def test_a_since_that_means_nothing(cli, shop):
     assert "neither a length of time nor a date" in done.complained
 
 
+def test_a_long_list_is_cut_and_says_so(cli, shop):
+    for _ in range(22):
+        shop.pay("ann")
+    assert "... and 1 more (--json has all)" in cli("observe-report", *LEDGER).out
+    assert len(report(cli)["again"]) == 21
+
+
 def test_the_report_fits_80_columns(cli, shop):
     lose(shop, "ann")
     shop.pay("ann")

@@ -93,6 +93,10 @@ def test_not_done_is_refused_while_the_process_that_sent_it_lives(cli, spawn, sh
     assert f"kill {child.pid}" in done.complained
     assert state_of(cli, found["id"]) == "unknown"
 
+    said = cli("show", found["id"], *LEDGER).said
+    assert f"may live process {child.pid} on" in said
+    assert "(attempt 1): it could still send" in said
+
     child.kill()
     child.wait(timeout=10)
     assert cli(*verdict).code == 0

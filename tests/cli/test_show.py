@@ -1,6 +1,7 @@
 """`ascertain show` and `why`: how an action came to stand as it does, and what comes next."""
 
 import json
+import sqlite3
 import sys
 import time
 
@@ -139,6 +140,38 @@ def test_a_buried_action_is_told_by_what_was_kept(cli, ledger):
     why = cli("why", ledger["rejected"], *LEDGER)
     assert "is rejected for good, and its events have been removed" in why.said
     assert "Its events" not in cli("show", ledger["confirmed"], *LEDGER).out
+
+
+def test_what_a_provider_is_still_working_on_is_told_with_its_handle(cli, here):
+    shop = shops.make()
+    with shop.app.session("chat-42", principal="u7", tenant="acme", turn="m1"):
+        ticket = shop.create_ticket("ACCEPTED")
+    shop.app.close()
+    said = cli("show", ticket.id, *LEDGER).said
+    assert "handle job-7" in said
+    assert "principal u7, session chat-42, turn m1, tenant acme" in said
+    assert "next look-up, in 1 h: the provider accepted it and is still working" in said
+    assert "told en The inspection is accepted and in progress." in said
+
+
+def test_an_action_names_the_one_that_it_replaces(cli, here):
+    shop = shops.make()
+    ids = []
+    for turn in ("m1", "m2"):
+        with shop.app.session("chat-42", principal="u7", turn=turn):
+            ids.append(shop.create_ticket("REFUSED").id)
+    shop.app.close()
+    assert f"replaces action {ids[0]}" in cli("show", ids[1], *LEDGER).said
+
+
+def test_without_its_contract_nobody_can_say_what_comes_next(cli, ledger, here):
+    db = sqlite3.connect(here / "ledger.db", isolation_level=None)
+    db.execute("DELETE FROM contract")
+    db.close()
+    said = cli("show", ledger["unknown"], *LEDGER).said
+    assert "contract not in this ledger" in said
+    assert "next unclear: its contract is not in this ledger" in said
+    assert "told en" not in said
 
 
 def test_a_send_whose_process_was_killed_is_said_to_be_gone(cli, spawn, shop, here):

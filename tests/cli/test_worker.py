@@ -51,7 +51,7 @@ def test_req_U01_what_a_killed_process_left_is_asked_for_and_never_run_again(spa
     assert (found.state, found.provider_ref, found.attempt) == (State.CONFIRMED, "T900", 1)
     assert len(left_open.provider.effects()) == 1
     lines = err.splitlines()
-    assert "started: 3 tools, sqlite:///ledger.db" in lines[0]
+    assert "started: 4 tools, sqlite:///ledger.db" in lines[0]
     steps = [line.split(" ", 1)[1] for line in lines[1:-1]]
     assert f"create_ticket {found.id}: lose, now unknown (lease_expired), attempt 1" in steps
     assert f"create_ticket {found.id}: confirm, now confirmed (found_by_lookup), attempt 1" in steps
@@ -84,11 +84,14 @@ def at_work(spawn, shop, here):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_lets_it_finish_what_it_has_in_hand(at_work, here, number):
+def test_a_signal_lets_it_finish_what_it_has_in_hand(at_work, cli, here, number):
     worker, made = at_work
     worker.send_signal(number)
     hear(worker, "finishing what is in hand")
     assert worker.poll() is None, "it still holds an action"
+    said = cli("show", the_action(made).id, *LEDGER).said
+    assert "next somebody is at work on it, in" in said
+    assert f"the lease of process {worker.pid} on" in said
     (here / "gate").write_text("go on")
     _, err = worker.communicate(timeout=30)
     assert worker.returncode == 0, err

@@ -22,6 +22,7 @@ PROTOCOL: dict[str, str] = {
     "no_answer": "The look-up gave no answer.",
     "several_match": "Several records fit the fields; which one is ours cannot be told.",
     "found_by_lookup": "The look-up found it at the provider.",
+    "asked_early": "A look-up found nothing while the send was under way, which says nothing.",
     "found_early": "A look-up found it before its sender had an answer.",
     "recounted": "The provider's records were counted: there is one.",
     "checked": "The provider was asked again; nothing new came of it.",
