@@ -308,7 +308,9 @@ class Machine:
                         faults=state.faults - (fault is not None),
                     )  # fmt: skip
                     yield Next(
-                        ("is answered", hand.process, word), ANSWERED if fault is None else None, new
+                        ("is answered", hand.process, word),
+                        ANSWERED if fault is None else None,
+                        new,
                     )
         elif basis is None:
             yield Next(("leaves", hand.process), HEARD, self._form(state, hands=rest))
@@ -464,9 +466,7 @@ class Machine:
     def _dies(self, state, process):
         alive = tuple(lives and at != process for at, lives in enumerate(state.alive))
         hands = [hand for hand in state.hands if hand.process != process]
-        new = self._form(
-            state, hands=hands, alive=tuple(map(int, alive)), faults=state.faults - 1
-        )
+        new = self._form(state, hands=hands, alive=tuple(map(int, alive)), faults=state.faults - 1)
         return Next(("dies", process), None, new)
 
     def _take(self, state, process, turn):
@@ -495,7 +495,9 @@ class Machine:
         step = self.production.verdict(state.record, said, self.gone(state))
         if step is not None:
             cleared = step.drafts[0].reason == "sender_gone"
-            label = ("a person sees that the sender is gone",) if cleared else ("a person says", said)
+            label = (
+                ("a person sees that the sender is gone",) if cleared else ("a person says", said)
+            )
             left = state._replace(verdicts=state.verdicts - (not cleared))
             yield self._stepped(left, None, state.hands, step, label, None)
 

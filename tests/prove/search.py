@@ -238,9 +238,7 @@ class Search:
                 record = self.production.records[self._order[at].record]
                 story = f"goes round in circles, {record.state}"
                 bad = [
-                    inv.Violation(
-                        invariant=inv.BOUNDED_RESOLUTION, action=record.id, story=story
-                    )
+                    inv.Violation(invariant=inv.BOUNDED_RESOLUTION, action=record.id, story=story)
                 ]
             for one in path:
                 done[one] = 2
@@ -277,9 +275,7 @@ class Search:
         lines.append(f"   0. {'a call stores its intent and sends attempt 1':46} by p0")
         named = tuple(range(self.variant.processes))
         for at, (before, after) in enumerate(pairwise(found.trace), 1):
-            label = next(
-                one.label for one in self.machine.successors(before) if one.state == after
-            )
+            label = next(one.label for one in self.machine.successors(before) if one.state == after)
             order = self.machine.order
             words = " ".join(map(str, label))
             if label[0] in PROCESSES:

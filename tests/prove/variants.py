@@ -57,7 +57,12 @@ class Variant:
 def contract(*, lookup=True, fences="", settling=SETTLING, budget=BUDGET, **more):
     promise = LookupPromise(absence_final_after_s=settling, fences=fences) if lookup else None
     return Contract(
-        tool="create_ticket", noun="ticket", lookup=promise, budget=budget, recount_after_s=4, **more
+        tool="create_ticket",
+        noun="ticket",
+        lookup=promise,
+        budget=budget,
+        recount_after_s=4,
+        **more,
     )
 
 
@@ -144,9 +149,7 @@ UNIQUE = LOOKUP_ONLY.but(
     provider=Provider(lookup=True, unique=True),
     kinds=RETRYING,
 )
-RETRIES = LOOKUP_ONLY.but(
-    name="look-up only, a client that sends again by itself", kinds=RETRYING
-)
+RETRIES = LOOKUP_ONLY.but(name="look-up only, a client that sends again by itself", kinds=RETRYING)
 LEFT = NEITHER.but(
     name="neither, best effort",
     contract=contract(lookup=False, on_unknown=OnUnknown.LEAVE),

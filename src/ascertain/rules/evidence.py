@@ -221,6 +221,8 @@ def _checked(
     record: ActionRecord, contract: Contract, answer: Answer, now: float, wait_s: float, by: By
 ) -> Move:
     """A look-up that did not find a settled action: a count that came to nothing, or no answer."""
+    if record.state is State.SENT:
+        return note(record, by, "asked_early", now, {})  # absence says nothing while it is under way
     if answer.evidence is Evidence.UNANSWERED:
         again = record.changed(unanswered=record.unanswered + 1, ask_at=now + wait_s)
         return note(again._replace(due_at=now + wait_s, **FREE), by, "no_answer", now, {})

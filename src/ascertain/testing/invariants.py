@@ -202,7 +202,8 @@ def heals(record: ActionRecord, contract: Contract, reason: str, now: float) -> 
     keyed = contract.repeat in (Repeat.BY_KEY, Repeat.BY_NATURE)
     seen = record.evidence not in (Evidence.NOT_ASKED, Evidence.UNANSWERED)
     allowed = (
-        record.disputed or reason == "permission"
+        record.disputed
+        or reason == "permission"
         # refused for a while, until nothing may be sent any more: a person may wish it anew
         or (record.state is State.REJECTED and not may_send)
         or not (may_send or may_ask)
