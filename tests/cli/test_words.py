@@ -8,8 +8,8 @@ from ascertain.model.contract import Contract, LookupPromise, OncePer, OnUnknown
 from ascertain.report.promises import promises_of
 from ascertain.report.reasons import sentence_of
 from ascertain.report.words import ago, joined, lowered, many, sender_words, span
-from ascertain.rules.classify import REASONS
 from ascertain.rules.decide import Reason
+from ascertain.rules.news.classify import REASONS
 from tests.cli.conftest import ROOT
 
 MAKERS = {"move", "note", "dispute", "withdraw", "lose", "open_review", "_evidence", "_doubt"}
@@ -18,7 +18,7 @@ MAKERS = {"move", "note", "dispute", "withdraw", "lose", "open_review", "_eviden
 def written_reasons():
     """Every reason that the rules, the protocol and the app write as it stands."""
     for folder in ("rules", "flow", "runtime"):
-        for path in (ROOT / "src" / "ascertain" / folder).glob("*.py"):
+        for path in (ROOT / "src" / "ascertain" / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if not isinstance(node, ast.Call):
                     continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Report, WireTrace
-from ascertain.rules.classify import classify
+from ascertain.rules.news.classify import classify
 
 NOW = 1_800_000_000.0
 TICKETS = Contract(tool="create_ticket", noun="ticket", identity=("order_id",))

@@ -20,7 +20,7 @@ from ascertain.errors import (
     MissingArguments,
     NotCanonical,
 )
-from ascertain.rules.arguments import Signature
+from ascertain.values.arguments import Signature
 from tests.pure import argument_types as kinds
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascertain.errors import ArgumentsTooLarge, InvalidArguments, NotCanonical
-from ascertain.rules.canonical import (
+from ascertain.values.canonical import (
     MAX_BYTES,
     canonical,
     canonical_native,

@@ -6,7 +6,7 @@ import pytest
 
 from ascertain.model.outcome import Evidence, Kind, Report
 from ascertain.model.words import Absent, AbsentType, Found, Processing, Refused
-from ascertain.rules.classify import judge_lookup
+from ascertain.rules.news.classify import judge_lookup
 from tests.pure.stand_ins import TICKETS, answered, http_error, lost_reply, stand_in
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ascertain.model.contract import LookupPromise, RefusalRule
 from ascertain.model.outcome import RETRYABLE_KINDS, Effect, Evidence, Kind, Report, WireTrace
 from ascertain.model.words import Absent, Accepted, Found, NotSent, Processing, Receipt, Refused
-from ascertain.rules.classify import REASONS, classify, judge_lookup
-from ascertain.rules.exceptions import LEAVES
-from ascertain.rules.spoken import GRPC
+from ascertain.rules.news.classify import REASONS, classify, judge_lookup
+from ascertain.rules.news.exceptions import LEAVES
+from ascertain.rules.news.spoken import GRPC
 from tests.pure.stand_ins import (
     NOW,
     SEARCH,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Kind
-from ascertain.rules import exceptions, http, reasons, replies, spoken
+from ascertain.rules.news import exceptions, http, reasons, replies, spoken
 from tests.pure.stand_ins import NOW, TICKETS, response, stand_in, thing
 
 # --------------------------------------------------------------------------------- Retry-After

@@ -18,7 +18,7 @@ from ascertain.model.words import (
     Receipt,
     Refused,
 )
-from ascertain.rules.classify import REASONS, classify
+from ascertain.rules.news.classify import REASONS, classify
 from tests.pure.stand_ins import (
     BY_CRM,
     NOW,

@@ -16,7 +16,7 @@ import pytest
 from typing_extensions import TypeAliasType
 
 from ascertain.errors import ContractError, InvalidArguments
-from ascertain.rules.arguments import Signature
+from ascertain.values.arguments import Signature
 from tests.pure import argument_types as kinds
 
 OrderId = NewType("OrderId", str)
@@ -362,7 +362,7 @@ def test_without_pydantic_its_types_are_refused(annotation, monkeypatch):
 ALONE = """
 import sys
 from decimal import Decimal
-from ascertain.rules.arguments import Signature
+from ascertain.values.arguments import Signature
 
 def tool(order_id: str, amount: Decimal, lines: list[dict], note: str | None = None) -> dict: ...
 

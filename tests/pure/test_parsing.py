@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascertain.errors import ArgumentsTooLarge, InvalidArguments, NotCanonical
-from ascertain.rules.arguments import parse_call
+from ascertain.values.arguments import parse_call
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 CALLS = st.dictionaries(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ascertain.errors import ArgumentsTooLarge, NotCanonical
 from ascertain.model.words import Accepted, Receipt
-from ascertain.rules.arguments import Codec
+from ascertain.values.arguments import Codec
 from tests.pure import argument_types as kinds
 
 

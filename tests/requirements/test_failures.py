@@ -17,7 +17,7 @@ from ascertain import (
     current_attempt,
 )
 from ascertain.errors import InvalidArguments, MissingArguments
-from ascertain.rules.http import retry_after_s
+from ascertain.rules.news.http import retry_after_s
 from ascertain.testing.world import SIX, Behaviour
 from tests.requirements.conftest import QUICK, SETTLING_S
 

@@ -14,11 +14,11 @@ from typing import Any
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advance
 from ascertain.model.outcome import Effect, Kind, Outcome
-from ascertain.rules import classify as classify_rules
 from ascertain.rules import decide as decide_rules
 from ascertain.rules import fold as fold_rules
 from ascertain.rules import identity
 from ascertain.rules.decide import Decision, Reason, View, What
+from ascertain.rules.news import classify as classify_rules
 from ascertain.runtime import invoke
 from ascertain.store.ledger import Operation, Reply
 from ascertain.store.sqlite import SqliteLedger

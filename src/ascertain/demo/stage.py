@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,14 +18,14 @@ from ascertain.demo.stories import MANY, STORIES, Story
 from ascertain.demo.telling import Told
 from ascertain.model.action import ActionRecord
 from ascertain.replay.columns import Progress
-from ascertain.rules.arguments import parse_call
 from ascertain.store.ledger import Filter, Ledger
 from ascertain.store.open import open_ledger
 from ascertain.testing.world import Behaviour, World
+from ascertain.values.arguments import parse_call
 
 LEASE_S = 0.8
 WITHIN_S = 40.0
-AT_ONCE = 3  # what one of the racing workers takes at a time
+AT_ONCE = 2  # what a worker takes at a time, so that racing ones have to share
 RETRY_AFTER_S = 2
 AGENT, WORKER = "ascertain.demo.agent", "ascertain.demo.worker"
 
@@ -84,6 +85,11 @@ class Stage:
         """The order that an action is about."""
         arguments = parse_call(self.ledger.arguments(record.id) or "{}")
         return str(arguments.get("order_id"))
+
+    def leases_ended(self, story: Story) -> bool:
+        """Whether nobody holds any of the story's actions any more."""
+        now = time.time()
+        return all((record.lease_until or 0.0) <= now for record in self.records(story))
 
     def at_rest(self, story: Story) -> bool:
         """Whether nothing more will happen to the story's actions by itself."""
@@ -211,7 +217,11 @@ def play_killed(stage: Stage, story: Story, workers: int) -> None:
         hands = [stack.enter_context(stage.worker(AT_ONCE)) for _ in range(workers)]
         names = " and ".join(str(hand.pid) for hand in hands)
         who = f"worker {names}" if workers == 1 else f"workers {names}"
-        stage.note(story.id, f"{who}: the sender is proven gone, so what it left is taken up")
+        if workers > 1:  # that all of it is there for both
+            wait_until(lambda: stage.leases_ended(story), "the agent's leases have ended", WITHIN_S)
+        stage.note(story.id, f"{who}: the sender is gone, so what it left is taken up")
+        for hand in hands:
+            hand.go()
         wait_until(lambda: stage.at_rest(story), "the workers have recovered everything", WITHIN_S)
         for hand in hands:
             hand.signal(signal.SIGTERM)
@@ -250,6 +260,7 @@ def play_frozen(stage: Stage, story: Story) -> None:
             stage.note(story.id, f"the agent (process {agent.pid}) is frozen with the refusal in "
                        "its hands, not yet on record")  # fmt: skip
             worker = stack.enter_context(stage.worker())
+            worker.go()
             wait_until(lambda: posts() == 2, "a worker has taken over and sent again", WITHIN_S)
             agent.signal(signal.SIGCONT)
             stage.note(story.id, f"worker {worker.pid} has taken over, its attempt is under way; "

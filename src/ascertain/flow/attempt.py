@@ -11,8 +11,8 @@ from ascertain.model.outcome import Effect, Outcome, Report
 from ascertain.model.tables import By, State
 from ascertain.rules import evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
-from ascertain.rules.classify import classify
 from ascertain.rules.moves import Move
+from ascertain.rules.news.classify import classify
 
 OBSERVED = "observe"
 

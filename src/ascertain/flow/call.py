@@ -20,9 +20,9 @@ from ascertain.model.outcome import Effect, Kind, Outcome, Report
 from ascertain.model.tables import By, Event, State
 from ascertain.rules import fold
 from ascertain.rules.budget import Turn, backoff_s
-from ascertain.rules.classify import classify
 from ascertain.rules.decide import What, decide
 from ascertain.rules.moves import Move
+from ascertain.rules.news.classify import classify
 from ascertain.rules.view import view_of
 
 BORN = Draft(None, Event.PREPARE, State.PREPARED, By.CALL, "prepared", 0, {})

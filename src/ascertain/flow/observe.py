@@ -8,7 +8,7 @@ from ascertain.flow.effects import Flow, Setting, invoke, reserve
 from ascertain.model.operations import MustReplace, Reserve
 from ascertain.model.tables import By
 from ascertain.rules import fold
-from ascertain.rules.classify import classify
+from ascertain.rules.news.classify import classify
 
 
 def observe(setting: Setting, wanted: Wanted) -> Flow[Ended]:

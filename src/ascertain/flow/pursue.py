@@ -13,9 +13,9 @@ from ascertain.model.outcome import Evidence, Outcome
 from ascertain.model.tables import By, State
 from ascertain.rules import budget, evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
-from ascertain.rules.classify import judge_lookup
 from ascertain.rules.decide import Decision, Reason, What, decide
 from ascertain.rules.moves import Move
+from ascertain.rules.news.classify import judge_lookup
 from ascertain.rules.view import view_of
 
 PASS_STEPS = 8  # what a worker does for one action before it turns to the next

@@ -16,7 +16,6 @@ from ascertain.model.tables import Event, State
 from ascertain.replay.provider import Faults, collection_of
 from ascertain.replay.recording import Call, Recording, intent_of
 from ascertain.replay.report import Repeat, Replayed, Spoken
-from ascertain.rules.arguments import parse_call
 from ascertain.store.ledger import Filter, Ledger
 from ascertain.testing.invariants import (
     NO_DUPLICATE_EFFECT,
@@ -33,6 +32,7 @@ from ascertain.testing.invariants import (
     somebody_comes_back,
 )
 from ascertain.testing.world import Arrival, Effect, World
+from ascertain.values.arguments import parse_call
 
 MANY = 100_000
 FAR_S = 5.0  # what falls due later than this is left to the background

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NoReturn, cast
 
 from ascertain.errors import AscertainError
-from ascertain.rules.canonical import digest
+from ascertain.values.canonical import digest
 
 Kind = Literal["read", "write", "generic"]
 KINDS: tuple[Kind, ...] = ("read", "write", "generic")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ascertain.rules.classify import REASONS as OUTCOMES
 from ascertain.rules.decide import SENTENCES
+from ascertain.rules.news.classify import REASONS as OUTCOMES
 
 # What the protocol itself says, beside what attempts and look-ups taught.
 PROTOCOL: dict[str, str] = {

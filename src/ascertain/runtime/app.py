@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
 from ascertain.model.contract import Contract
-from ascertain.rules.arguments import Signature
 from ascertain.runtime.action import Action
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.calls import Calls, Options
@@ -26,6 +25,7 @@ from ascertain.runtime.verdict import resolve
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
+from ascertain.values.arguments import Signature
 from ascertain.wire.watch import watch
 
 if TYPE_CHECKING:

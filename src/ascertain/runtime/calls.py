@@ -9,9 +9,7 @@ from ascertain.errors import IntentConflict
 from ascertain.flow.call import Ended, Wanted, call, read
 from ascertain.flow.observe import observe
 from ascertain.model.action import ActionRecord
-from ascertain.rules.arguments import Bound, parse_call
 from ascertain.rules.budget import Turn
-from ascertain.rules.canonical import canonical, digest, identity_text
 from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
 from ascertain.runtime import deadline as ambient
 from ascertain.runtime.action import NOT_LOADED, Action
@@ -24,6 +22,8 @@ from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, here
 from ascertain.runtime.sync import SyncDriver
 from ascertain.store.ids import new_id
+from ascertain.values.arguments import Bound, parse_call
+from ascertain.values.canonical import canonical, digest, identity_text
 
 if TYPE_CHECKING:
     from ascertain.runtime.aio import Detached

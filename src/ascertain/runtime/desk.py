@@ -13,7 +13,6 @@ from ascertain.model.contract import Contract
 from ascertain.model.operations import Advance, Advanced, Take, Taken
 from ascertain.model.tables import By
 from ascertain.rules import facts as rules
-from ascertain.rules.arguments import parse_call
 from ascertain.rules.evidence import open_review
 from ascertain.rules.identity import Scope
 from ascertain.rules.moves import note
@@ -22,6 +21,7 @@ from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, current
 from ascertain.runtime.sync import SyncDriver
+from ascertain.values.arguments import parse_call
 
 
 class Desk:

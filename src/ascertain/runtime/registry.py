@@ -9,9 +9,9 @@ from typing import Any
 
 from ascertain.errors import ContractError, DuplicateTool, UnknownTool
 from ascertain.model.contract import Budget, Contract, LookupPromise, OncePer, Repeat
-from ascertain.rules.arguments import Codec, Signature
-from ascertain.rules.canonical import digest
 from ascertain.rules.identity import check_key_format
+from ascertain.values.arguments import Codec, Signature
+from ascertain.values.canonical import digest
 
 Check = Callable[[Any], Any]
 

@@ -14,7 +14,7 @@ from ascertain.model.outcome import Report
 from ascertain.model.tables import By
 from ascertain.model.words import NotSent
 from ascertain.rules import fold
-from ascertain.rules.classify import classify
+from ascertain.rules.news.classify import classify
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.checks import permitted, related
 from ascertain.runtime.hands import Hands

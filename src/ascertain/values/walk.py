@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from ascertain.errors import NotCanonical
-from ascertain.rules.misfit import (
+from ascertain.values.misfit import (
     Misfit,
     describe,
     inexact,

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from ascertain.errors import ContractError, InvalidArguments, MissingArguments
-from ascertain.rules.canonical import MAX_BYTES, MAX_DEPTH, exact_text, flat_text
-from ascertain.rules.declared import REQUIRED, Declared, Parameter, read
-from ascertain.rules.misfit import Misfit, path_of
-from ascertain.rules.parsing import parse_call
-from ascertain.rules.results import Codec
-from ascertain.rules.shapes import Definitions, Schema
-from ascertain.rules.walk import measure
+from ascertain.values.canonical import MAX_BYTES, MAX_DEPTH, exact_text, flat_text
+from ascertain.values.declared import REQUIRED, Declared, Parameter, read
+from ascertain.values.misfit import Misfit, path_of
+from ascertain.values.parsing import parse_call
+from ascertain.values.results import Codec
+from ascertain.values.shapes import Definitions, Schema
+from ascertain.values.walk import measure
 
 __all__ = ["Bound", "Codec", "Parameter", "Signature", "parse_call"]
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Union, cast, get_args, get_origin
 
 from ascertain.errors import ContractError
-from ascertain.rules.annotations import SUPPORTED, Names, Reader
-from ascertain.rules.composites import UnionShape
-from ascertain.rules.foreign import NotUnderstood
-from ascertain.rules.misfit import Misfit, kind_of
-from ascertain.rules.results import Codec
-from ascertain.rules.shapes import NullShape, Shape
+from ascertain.values.annotations import SUPPORTED, Names, Reader
+from ascertain.values.composites import UnionShape
+from ascertain.values.foreign import NotUnderstood
+from ascertain.values.misfit import Misfit, kind_of
+from ascertain.values.results import Codec
+from ascertain.values.shapes import NullShape, Shape
 
 REQUIRED: Final = object()
 _SHOWN: Final = 80

@@ -22,13 +22,13 @@ from ascertain.model.words import (
     Receipt,
     Refused,
 )
-from ascertain.rules import http
-from ascertain.rules.case import Case
-from ascertain.rules.exceptions import family, leaf_key, mentioned, peek, proves_not_sent
-from ascertain.rules.lookups import judge_lookup
-from ascertain.rules.reasons import OWN_WORDS, REASONS
-from ascertain.rules.refusals import by_http_status, by_verdict, declared, error_body
-from ascertain.rules.replies import (
+from ascertain.rules.news import http
+from ascertain.rules.news.case import Case
+from ascertain.rules.news.exceptions import family, leaf_key, mentioned, peek, proves_not_sent
+from ascertain.rules.news.lookups import judge_lookup
+from ascertain.rules.news.reasons import OWN_WORDS, REASONS
+from ascertain.rules.news.refusals import by_http_status, by_verdict, declared, error_body
+from ascertain.rules.news.replies import (
     SCALARS,
     code_of,
     declared_refusal,
@@ -39,7 +39,7 @@ from ascertain.rules.replies import (
     ref_of,
     seconds_of,
 )
-from ascertain.rules.spoken import Said, said_by, said_by_reply
+from ascertain.rules.news.spoken import Said, said_by, said_by_reply
 
 __all__ = ["REASONS", "classify", "judge_lookup"]
 

@@ -16,9 +16,9 @@ from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
-from ascertain.rules.canonical import plain_copy
-from ascertain.rules.misfit import Misfit, kind_of, unlike
-from ascertain.rules.walk import check_size_of_int, decimal_text, enum_form, plain_number
+from ascertain.values.canonical import plain_copy
+from ascertain.values.misfit import Misfit, kind_of, unlike
+from ascertain.values.walk import check_size_of_int, decimal_text, enum_form, plain_number
 
 Schema = dict[str, Any]
 

@@ -11,10 +11,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ascertain.rules.canonical import MAX_BYTES, MAX_DEPTH
-from ascertain.rules.misfit import Misfit, describe, inexact, is_array, is_object
-from ascertain.rules.shapes import Definitions, Schema, Shape
-from ascertain.rules.walk import Walk
+from ascertain.values.canonical import MAX_BYTES, MAX_DEPTH
+from ascertain.values.misfit import Misfit, describe, inexact, is_array, is_object
+from ascertain.values.shapes import Definitions, Schema, Shape
+from ascertain.values.walk import Walk
 
 _WORDS = {
     "bool_type": "a boolean",

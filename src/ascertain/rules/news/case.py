@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import RETRYABLE_KINDS, Effect, Kind, Outcome, Report, WireTrace
-from ascertain.rules.replies import seconds_of
+from ascertain.rules.news.replies import seconds_of
 
 ASK_AFTER_S: Final = 5.0
 """When to ask for an accepted job whose provider named no time."""

@@ -25,7 +25,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ascertain.rules.misfit import (
+from ascertain.values.misfit import (
     Misfit,
     describe,
     is_array,
@@ -33,7 +33,7 @@ from ascertain.rules.misfit import (
     kind_of,
     too_large,
 )
-from ascertain.rules.walk import BIG, FEW, SHORT, IdentityWalk, NativeWalk, PlainWalk, Walk
+from ascertain.values.walk import BIG, FEW, SHORT, IdentityWalk, NativeWalk, PlainWalk, Walk
 
 MAX_BYTES: Final = 1_000_000
 MAX_DEPTH: Final = 64

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ascertain.model.outcome import Kind, Outcome
-from ascertain.rules import http
-from ascertain.rules.case import Case
-from ascertain.rules.replies import (
+from ascertain.rules.news import http
+from ascertain.rules.news.case import Case
+from ascertain.rules.news.replies import (
     Refusal,
     declared_refusal,
     error_in,
@@ -19,7 +19,7 @@ from ascertain.rules.replies import (
     ref_of,
     unsettled_code,
 )
-from ascertain.rules.spoken import Said, Verdict
+from ascertain.rules.news.spoken import Said, Verdict
 
 
 def by_verdict(case: Case, said: Said, verdict: Verdict) -> Outcome:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from ascertain.model.outcome import Kind
-from ascertain.rules.exceptions import LEAVES, explicit_chain, leaf_key, peek, retry_count
-from ascertain.rules.replies import code_of, read_path
+from ascertain.rules.news.exceptions import LEAVES, explicit_chain, leaf_key, peek, retry_count
+from ascertain.rules.news.replies import code_of, read_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

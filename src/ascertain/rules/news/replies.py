@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 
 from ascertain.model.contract import Contract, RefusalRule
 from ascertain.model.outcome import Kind
-from ascertain.rules.exceptions import leaf_key, peek
-from ascertain.rules.http import LONGEST_S
+from ascertain.rules.news.exceptions import leaf_key, peek
+from ascertain.rules.news.http import LONGEST_S
 
 LONGEST_REF: Final = 512
 LONGEST_CODE: Final = 200

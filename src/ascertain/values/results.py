@@ -12,12 +12,12 @@ import types
 from typing import Any, Union, get_args, get_origin
 
 from ascertain.model.words import Accepted, Receipt
-from ascertain.rules.annotations import Names, Reader
-from ascertain.rules.canonical import MAX_BYTES, MAX_DEPTH, canonical, canonical_native
-from ascertain.rules.foreign import NotUnderstood
-from ascertain.rules.misfit import Misfit
-from ascertain.rules.shapes import AnyShape, Shape
-from ascertain.rules.walk import measure
+from ascertain.values.annotations import Names, Reader
+from ascertain.values.canonical import MAX_BYTES, MAX_DEPTH, canonical, canonical_native
+from ascertain.values.foreign import NotUnderstood
+from ascertain.values.misfit import Misfit
+from ascertain.values.shapes import AnyShape, Shape
+from ascertain.values.walk import measure
 
 # Of a body that returns one of these, the list of what it gave is the result.
 _DRAINED: tuple[Any, ...] = (

@@ -7,9 +7,9 @@ import math
 from typing import Any, Final, cast
 
 from ascertain.errors import InvalidArguments
-from ascertain.rules.canonical import MAX_BYTES, MAX_DEPTH
-from ascertain.rules.misfit import Misfit, describe, inexact, path_of, too_large
-from ascertain.rules.walk import measure
+from ascertain.values.canonical import MAX_BYTES, MAX_DEPTH
+from ascertain.values.misfit import Misfit, describe, inexact, path_of, too_large
+from ascertain.values.walk import measure
 
 _EXPECTED: Final = "one complete JSON object"
 

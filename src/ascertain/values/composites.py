@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast
 
-from ascertain.rules.canonical import plain_copy
-from ascertain.rules.misfit import Misfit, describe, inexact, is_array, is_object, unlike
-from ascertain.rules.shapes import AnyShape, ChoiceShape, Definitions, NullShape, Schema, Shape
+from ascertain.values.canonical import plain_copy
+from ascertain.values.misfit import Misfit, describe, inexact, is_array, is_object, unlike
+from ascertain.values.shapes import AnyShape, ChoiceShape, Definitions, NullShape, Schema, Shape
 
 _ORDER = {"null": 0, "boolean": 1, "integer": 2, "number": 3}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ascertain.rules import exceptions, http, spoken
+from ascertain.rules.news import exceptions, http, spoken
 
 OWN_WORDS: Final[dict[str, str]] = {
     "interrupted": "The caller was interrupted before there was an answer.",

@@ -11,10 +11,10 @@ from typing import Any
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Answer, Evidence, Kind, Report, WireTrace
 from ascertain.model.words import AbsentType, Found, Processing, Refused
-from ascertain.rules import http
-from ascertain.rules.case import ASK_AFTER_S
-from ascertain.rules.exceptions import leaf_key
-from ascertain.rules.replies import code_of, provider_kind, ref_of, seconds_of
+from ascertain.rules.news import http
+from ascertain.rules.news.case import ASK_AFTER_S
+from ascertain.rules.news.exceptions import leaf_key
+from ascertain.rules.news.replies import code_of, provider_kind, ref_of, seconds_of
 
 _FOR_NOW = frozenset({Kind.THROTTLED, Kind.UNAVAILABLE})
 

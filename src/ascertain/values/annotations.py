@@ -14,7 +14,7 @@ from inspect import Parameter, signature
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 from uuid import UUID
 
-from ascertain.rules.composites import (
+from ascertain.values.composites import (
     DataclassShape,
     DictShape,
     ListShape,
@@ -22,9 +22,9 @@ from ascertain.rules.composites import (
     TupleShape,
     UnionShape,
 )
-from ascertain.rules.foreign import NotUnderstood, foreign_shape
-from ascertain.rules.misfit import kind_of
-from ascertain.rules.shapes import (
+from ascertain.values.foreign import NotUnderstood, foreign_shape
+from ascertain.values.misfit import kind_of
+from ascertain.values.shapes import (
     DATE,
     DATETIME,
     UUID_SHAPE,
