@@ -48,8 +48,11 @@ class SqlitePlace:
 
     @contextlib.contextmanager
     def _shell(self):
-        with contextlib.closing(sqlite3.connect(self.path, timeout=5)) as db, db:
+        shell = sqlite3.connect(self.path, timeout=5, isolation_level=None)
+        with contextlib.closing(shell) as db:
+            db.execute("BEGIN IMMEDIATE")  # for what drops and makes triggers too
             yield db
+            db.execute("COMMIT")
 
     @contextlib.contextmanager
     def _unprotected(self):

@@ -278,7 +278,7 @@ class SecretRules:
         place.forget_secret()
         for _ in range(2):
             again = place.open()
-            with pytest.raises(LedgerCorrupt, match="missing"):
+            with pytest.raises(LedgerCorrupt, match=r"its secret .* is missing"):
                 again.secret()
             again.close()
 

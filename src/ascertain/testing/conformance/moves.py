@@ -10,6 +10,7 @@ from ascertain.errors import ActionNotFound, IllegalTransition
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import NOTES, RULES, Event, State
+from ascertain.store.ids import new_id
 from ascertain.store.ledger import Advance, Advanced, Ledger, Lost, Operation, Reserved
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.samples import (
@@ -154,6 +155,9 @@ class MoveRules:
         final = submit(ledger, reject(_sent(ledger, "other")), Advanced).record
         again = advance(final, Event.SEND, State.SENT, final=0, kind=None)
         submit(ledger, again, IllegalTransition)
+        there_and_back = _moves(final, (Event.SEND, State.SENT), (Event.REJECT, State.REJECTED))
+        submit(ledger, there_and_back, IllegalTransition)
+        assert ledger.get(final.id) == final
 
     def test_events_must_lead_from_the_one_record_to_the_other(self, ledger: Ledger) -> None:
         """Neither a gap, nor another end, nor another beginning."""
@@ -241,6 +245,24 @@ class ByHandRules:
             with pytest.raises(Exception, match="never change"):
                 place.by_hand("action", {"id": sent.id}, {column: "x"})
         assert ledger.get(sent.id) == sent
+
+    def test_a_second_live_action_is_not_inserted_by_hand(
+        self, place: Place, ledger: Ledger
+    ) -> None:
+        """Neither for an intent and its slot, nor for a call id; final rejections are no matter."""
+        sent = submit(ledger, reserve_sent(wanted(call_id="call-1")), Reserved).record
+        other_slot = sent._replace(id=new_id(), slot="turn-2")
+        other_call = sent._replace(id=new_id(), call_id="call-2")
+        for copy in (other_slot, other_call):
+            with pytest.raises(Exception, match="(?i)unique"):
+                place.insert_by_force("action", copy._asdict())
+        free = other_call._replace(slot="turn-2")
+        place.insert_by_force("action", free._asdict())
+        for n in range(2):
+            refused = other_call._replace(
+                id=new_id(), call_id=f"call-3{n}", state=State.REJECTED, final=1
+            )
+            place.insert_by_force("action", refused._asdict())
 
     def test_neither_actions_nor_events_are_deleted(self, place: Place, ledger: Ledger) -> None:
         """Nor is an event rewritten."""
