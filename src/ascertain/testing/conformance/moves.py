@@ -254,7 +254,7 @@ class ByHandRules:
         other_slot = sent._replace(id=new_id(), slot="turn-2")
         other_call = sent._replace(id=new_id(), call_id="call-2")
         for copy in (other_slot, other_call):
-            with pytest.raises(Exception, match="(?i)unique"):
+            with pytest.raises(Exception, match=r"(?i)unique"):
                 place.insert_by_force("action", copy._asdict())
         free = other_call._replace(slot="turn-2")
         place.insert_by_force("action", free._asdict())
