@@ -39,7 +39,7 @@ class Child:
         with log.open("ab") as errors:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
@@ -96,6 +96,12 @@ class Child:
             last = self._log.read_text(errors="replace").strip().rpartition("\n")[2]
             raise DemoBroken(f"The {self.name} process ended with {code}: {last}")
 
+    def go(self) -> None:
+        """Give it the line that it waits for."""
+        assert self._child.stdin is not None
+        self._child.stdin.write("go\n")
+        self._child.stdin.flush()
+
     def signal(self, number: signal.Signals) -> None:
         self._child.send_signal(number)
 
@@ -117,8 +123,9 @@ class Child:
         if self._child.poll() is None:
             self.kill()
         self._reader.join(timeout=5.0)
-        if self._child.stdout is not None:
-            self._child.stdout.close()
+        for stream in (self._child.stdin, self._child.stdout):
+            if stream is not None:
+                stream.close()
 
 
 def wait_until(holds: Callable[[], bool], what: str, within_s: float = 20.0) -> None:

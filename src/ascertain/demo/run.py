@@ -183,11 +183,12 @@ def _whole(stage: Stage) -> list[Finding]:
     ]
     found: list[Finding] = []
     if stray:
-        line = f"{len(stray)} effects without an action of their key: {stray[0]}"
+        what = "effect" if len(stray) == 1 else "effects"
+        line = f"{len(stray)} {what} under a key that no action has: {stray[0]}"
         found.append(Finding(invariant=NO_LOST_ACTION, line=line, count=len(stray)))
     broken = list(stage.ledger.verify())
     if broken:
-        line = f"{len(broken)} entries of the ledger do not verify: {broken[0]}"
+        line = f"{len(broken)} times the ledger does not verify: {broken[0]}"
         found.append(Finding(invariant=PROJECTION, line=line, count=len(broken)))
     return found
 

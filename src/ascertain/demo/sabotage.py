@@ -14,12 +14,8 @@ from typing import Any
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advance
 from ascertain.model.outcome import Effect, Kind, Outcome
-from ascertain.rules import decide as decide_rules
-from ascertain.rules import fold as fold_rules
 from ascertain.rules import identity
 from ascertain.rules.decide import Decision, Reason, View, What
-from ascertain.rules.news import classify as classify_rules
-from ascertain.runtime import invoke
 from ascertain.store.ledger import Operation, Reply
 from ascertain.store.sqlite import SqliteLedger
 
@@ -36,76 +32,75 @@ class Sabotage:
     apply: Callable[[], None]
 
 
-def _replace(targets: Sequence[str], new: Any) -> None:
-    """Put ``new`` wherever the library reads the old one.
+def _wrap(targets: Sequence[str], broken: Callable[[Any], Any]) -> None:
+    """Put something else wherever the library reads these names.
 
-    :raises AttributeError: there is no such thing any more, so the sabotage would do nothing.
+    :param broken: makes it of the right one.
+    :raises AttributeError: there is no such name any more, so the sabotage would do nothing.
     """
     for target in targets:
         owner, _, name = target.rpartition(".")
         place = pkgutil.resolve_name(owner)
-        getattr(place, name)
-        setattr(place, name, new)
+        setattr(place, name, broken(getattr(place, name)))
 
 
 def _new_key() -> None:
-    right = invoke.open_attempt
+    def broken(right: Callable[..., Any]) -> Callable[..., Any]:
+        def open_attempt(
+            entry: Any, record: ActionRecord, deadline_s: float, mac: identity.Mac
+        ) -> Any:
+            if record.attempt > 1:
+                step = f"send {record.attempt}"
+                key = identity.derive_step_key(mac, entry.contract, record.key, step)
+                record = record._replace(key=key)
+            return right(entry, record, deadline_s, mac)
 
-    def open_attempt(entry: Any, record: ActionRecord, deadline_s: float, mac: Any) -> Any:
-        if record.attempt > 1:
-            step = f"send {record.attempt}"
-            other = identity.derive_step_key(mac, entry.contract, record.key, step)
-            record = record._replace(key=other)
-        return right(entry, record, deadline_s, mac)
+        return open_attempt
 
-    _replace(
-        ["ascertain.runtime.sync.open_attempt", "ascertain.runtime.aio.open_attempt"], open_attempt
-    )
+    _wrap(["ascertain.runtime.sync.open_attempt", "ascertain.runtime.aio.open_attempt"], broken)
 
 
 def _blind_resend() -> None:
-    right = decide_rules.decide
+    def broken(right: Callable[[View], Decision]) -> Callable[[View], Decision]:
+        def decide(view: View) -> Decision:
+            decision = right(view)
+            if decision.reason in (Reason.CANNOT_ASK, Reason.LEFT_OPEN) and view.sends_left:
+                return Decision(What.RESEND, Reason.SAME_KEY)
+            return decision
 
-    def decide(view: View) -> Decision:
-        decision = right(view)
-        if decision.reason in (Reason.CANNOT_ASK, Reason.LEFT_OPEN) and view.sends_left:
-            return Decision(What.RESEND, Reason.SAME_KEY)
-        return decision
+        return decide
 
-    _replace(["ascertain.flow.pursue.decide", "ascertain.flow.call.decide"], decide)
+    _wrap(["ascertain.flow.pursue.decide", "ascertain.flow.call.decide"], broken)
 
 
 def _say_failed() -> None:
-    right = classify_rules.classify
+    def broken(right: Callable[..., Outcome]) -> Callable[..., Outcome]:
+        def classify(*args: Any, **named: Any) -> Outcome:
+            outcome = right(*args, **named)
+            if outcome.effect is not Effect.UNKNOWN:
+                return outcome
+            return replace(outcome, effect=Effect.REFUSED, kind=Kind.BUSINESS, retryable=False)
 
-    def classify(*args: Any, **named: Any) -> Outcome:
-        outcome = right(*args, **named)
-        if outcome.effect is not Effect.UNKNOWN:
-            return outcome
-        return replace(outcome, effect=Effect.REFUSED, kind=Kind.BUSINESS, retryable=False)
+        return classify
 
-    _replace(
-        [
-            "ascertain.flow.attempt.classify",
-            "ascertain.flow.call.classify",
-            "ascertain.runtime.sync.classify",
-        ],
-        classify,
-    )
+    readers = ("flow.attempt", "flow.call", "runtime.sync")
+    _wrap([f"ascertain.{reader}.classify" for reader in readers], broken)
 
 
 def _forget_doubt() -> None:
-    right = fold_rules.settle
+    def broken(right: Callable[..., Any]) -> Callable[..., Any]:
+        def settle(record: ActionRecord, *args: Any, **named: Any) -> Any:
+            return right(record._replace(doubt=0), *args, **named)
 
-    def settle(record: ActionRecord, *args: Any, **named: Any) -> Any:
-        return right(record._replace(doubt=0), *args, **named)
+        return settle
 
-    _replace(["ascertain.rules.fold.settle"], settle)
+    _wrap(["ascertain.rules.fold.settle"], broken)
+
+
+Submit = Callable[[SqliteLedger, Sequence[Operation]], list[Reply]]
 
 
 def _drop_fence() -> None:
-    right = SqliteLedger.submit
-
     def rebased(ledger: SqliteLedger, operation: Operation) -> Operation:
         if not isinstance(operation, Advance):
             return operation
@@ -117,10 +112,13 @@ def _drop_fence() -> None:
             drafts = (drafts[0]._replace(start=now.state), *drafts[1:])
         return replace(operation, before=now, drafts=drafts)
 
-    def submit(self: SqliteLedger, operations: Sequence[Operation]) -> list[Reply]:
-        return right(self, [rebased(self, operation) for operation in operations])
+    def broken(right: Submit) -> Submit:
+        def submit(ledger: SqliteLedger, operations: Sequence[Operation]) -> list[Reply]:
+            return right(ledger, [rebased(ledger, operation) for operation in operations])
 
-    _replace(["ascertain.store.sqlite.SqliteLedger.submit"], submit)
+        return submit
+
+    _wrap(["ascertain.store.sqlite.SqliteLedger.submit"], broken)
 
 
 SABOTAGES: Mapping[str, Sabotage] = {

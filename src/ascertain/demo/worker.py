@@ -1,6 +1,7 @@
 """`python -m ascertain.demo.worker PLACES`: the same app in a fresh process, recovering.
 
-It does what `ascertain worker MODULE:APP` does, until SIGTERM (or until its parent is gone).
+It does what `ascertain worker MODULE:APP` does, from a line on its input until SIGTERM (or until
+its parent is gone).
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ async def work(places: Places, at_once: int, parent: int) -> int:
         worker.stop()
 
     threading.Thread(target=watch_parent, daemon=True).start()
+    tools.app.open()
     sys.stdout.write('{"ready": true}\n')
     sys.stdout.flush()
+    await asyncio.to_thread(sys.stdin.readline)
     await worker.run()
     tools.app.close()
     return worker.recovered
