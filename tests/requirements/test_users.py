@@ -19,6 +19,15 @@ from ascertain.testing.world import Behaviour
 from tests.requirements.conftest import QUICK, SETTLING_S
 
 
+async def settled(app: Ascertain) -> None:
+    """Wait until the only action is settled, at most five seconds."""
+    for _ in range(250):
+        (record,) = app.ledger.find(Filter())
+        if record.terminal:
+            return
+        await asyncio.sleep(0.02)
+
+
 def posts(world, collection, order):
     return world.arrivals(collection, method="POST", order=order)
 
@@ -151,11 +160,8 @@ async def test_req_U07_a_cancelled_caller_leaves_unknown_and_the_late_result_lan
     (record,) = app.ledger.find(Filter())
     assert (record.state, record.reason) == (State.UNKNOWN, "interrupted")
     release.set()
-    for _ in range(200):
-        (record,) = app.ledger.find(Filter())
-        if record.state is State.CONFIRMED:
-            break
-        await asyncio.sleep(0.02)
+    await settled(app)
+    (record,) = app.ledger.find(Filter())
     assert (record.state, record.provider_ref) == (State.CONFIRMED, "T900")
     app.close()
 

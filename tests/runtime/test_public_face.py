@@ -213,6 +213,13 @@ async def test_async_tools_run_side_by_side_and_share_commits(tmp_path):
     )
 
 
+async def ticking(ticks: list[int]) -> None:
+    """The other work on the loop."""
+    while True:
+        ticks.append(1)
+        await asyncio.sleep(0.01)
+
+
 async def test_the_event_loop_is_never_blocked_by_a_commit(tmp_path):
     """While the ledger is slow, the loop goes on."""
     async with Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none") as app:
@@ -223,18 +230,13 @@ async def test_the_event_loop_is_never_blocked_by_a_commit(tmp_path):
             return submit(operations)
 
         app.ledger.submit = slowly  # type: ignore[method-assign]
-        ticks = []
-
-        async def ticking() -> None:
-            while True:
-                ticks.append(1)
-                await asyncio.sleep(0.01)
+        ticks: list[int] = []
 
         @app.tool()
         async def pay(order_id: str) -> dict:
             return {"id": "P1"}
 
-        ticker = asyncio.create_task(ticking())
+        ticker = asyncio.create_task(ticking(ticks))
         async with app.session("s", principal="u"):
             await pay(order_id="A1")
         ticker.cancel()
