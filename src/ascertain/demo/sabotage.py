@@ -46,9 +46,7 @@ def _wrap(targets: Sequence[str], broken: Callable[[Any], Any]) -> None:
 
 def _new_key() -> None:
     def broken(right: Callable[..., Any]) -> Callable[..., Any]:
-        def open_attempt(
-            entry: Any, record: ActionRecord, deadline_s: float, mac: identity.Mac
-        ) -> Any:
+        def open_attempt(entry: Any, record: ActionRecord, deadline_s: float, mac: Any) -> Any:
             if record.attempt > 1:
                 step = f"send {record.attempt}"
                 key = identity.derive_step_key(mac, entry.contract, record.key, step)

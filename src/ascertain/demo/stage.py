@@ -25,7 +25,7 @@ from ascertain.values.arguments import parse_call
 
 LEASE_S = 0.8
 WITHIN_S = 40.0
-AT_ONCE = 2  # what a worker takes at a time, so that racing ones have to share
+AT_ONCE = 1  # what a worker takes at a time, so that racing ones have to share
 RETRY_AFTER_S = 2
 AGENT, WORKER = "ascertain.demo.agent", "ascertain.demo.worker"
 
@@ -226,7 +226,7 @@ def play_killed(stage: Stage, story: Story, workers: int) -> None:
         for hand in hands:
             hand.signal(signal.SIGTERM)
         for hand in hands:
-            stage.note(story.id, f"worker {hand.pid} took {_recovered(hand)}")
+            stage.note(story.id, f"worker {hand.pid} took {_recovered(hand)} actions")
             hand.ended(WITHIN_S)
     with stage.agent(part) as again:
         stage.note(story.id, "the same script is run again: nothing is sent, all is known")
