@@ -152,6 +152,9 @@ class ReserveRules:
         ]
         replies = ledger.submit([reserve_sent(record) for record in elsewhere])
         assert [must(reply, Reserved).via for reply in replies] == ["new"] * 5
+        for record in elsewhere[:3]:
+            again = wanted("other", call_id="call-1", session=record.session, tenant=record.tenant)
+            assert submit(ledger, reserve_sent(again), Reserved).record.id == record.id
 
     def test_a_final_rejection_binds_the_same_arguments_in_its_turn(self, ledger: Ledger) -> None:
         """A business refusal answers the same call again."""
