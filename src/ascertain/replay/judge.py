@@ -95,7 +95,7 @@ def report_of(
     violations, theirs = _judged(deeds, world.effects(), ledger)
     records = [record for deed in deeds for record in deed.records]
     opened = [record for record in records if record.open]
-    drawn = {fault.name for fault in faults.values()}
+    drawn = {fault.name for fault in faults.values()} - {"ok"}
     met = Counter(came.behaviour for came in arrivals if came.behaviour in drawn)
     keys = {record.key for record in records}
     reading = Counter(str(one.statement.state) for one in spoken if one.call.kind != "write")
