@@ -33,7 +33,8 @@ class State_(NamedTuple):
 
     `record`: number of the action's canonical record (see `production`). `hands`, sorted. `net`:
     requests on their way. `memory`: the provider's. `alive`: for each process whether it lives.
-    The others say how much may still happen.
+    `refused`: a refusal for good was heard while nothing was under way. The others say how much may
+    still happen.
     """
 
     record: int
@@ -44,6 +45,7 @@ class State_(NamedTuple):
     faults: int
     verdicts: int
     joins: int
+    refused: int = 0
 
 
 class Hand(NamedTuple):
@@ -51,7 +53,7 @@ class Hand(NamedTuple):
 
     `word`: the reply that has come (0: none). `turn`, `basis`: codes. `age`: of a look-up, or since
     the commit of an attempt where that matters. `inner`: the client has sent by itself again.
-    `same_fence`: no lease was given since.
+    `ghost`: it was given up while it ran. `same_fence`: no lease was given since.
     """
 
     kind: int
@@ -64,6 +66,7 @@ class Hand(NamedTuple):
     key: int = 0
     age: int = 0
     inner: int = 0
+    ghost: int = 0
     same_fence: int = 1
 
 
@@ -71,7 +74,8 @@ class Next(NamedTuple):
     """A successor. `rank`: None where something goes wrong, else lower comes first.
 
     `write`: `(before, after, drafts)` or None. `frozen`: it needs a sender to wake that had lost its
-    lease. `reason`: of the decision that was taken, or None.
+    lease. `reason`: of the decision that was taken, or None. `heard`: the outcome that a sender
+    writes, or "".
     """
 
     label: tuple
@@ -80,6 +84,7 @@ class Next(NamedTuple):
     write: tuple | None = None
     frozen: bool = False
     reason: object = None
+    heard: str = ""
 
 
 class Codes:
@@ -342,9 +347,8 @@ class Machine:
             yield self._land(state, hand, rest, "unknown", label, None, faults=1)
         if hand.stage == WAITING and not hand.inner and self.may(state, "retry"):
             yield self._sent_anew(state, hand, rest)
-        current = hand.basis == CURRENT and self.may(state, "live")
-        if current and self.production.records[state.record].state is State.SENT:
-            ghost = hand._replace(basis=STALE, turn=0)
+        if not hand.ghost and self.may(state, "live"):
+            ghost = hand._replace(basis=STALE, turn=0, ghost=1)
             label = ("attempt is given up alive", number)
             yield self._land(state, hand, rest, "unknown", label, None, faults=1, ghost=ghost)
 
@@ -384,7 +388,17 @@ class Machine:
             self.turns.things[hand.turn], ghost is not None,
         )  # fmt: skip
         add = [ghost] if ghost is not None else []
-        return self._stepped(state, hand, rest, step, label, rank, faults=faults, add=add)
+        made = self._stepped(state, hand, rest, step, label, rank, faults=faults, add=add)
+        return self._noted(made, step, word)
+
+    def _noted(self, made, step, word):
+        """A refusal for good is remembered, to see that nothing is sent after it."""
+        after = self.production.records[step.after]
+        if word in ("refused", "exists") and after.state is State.UNKNOWN:
+            made = made._replace(state=made.state._replace(refused=1))
+        elif made.state.refused and after.terminal:
+            made = made._replace(state=made.state._replace(refused=0))
+        return made._replace(heard=word)
 
     def _network(self, state):
         last = None

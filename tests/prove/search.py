@@ -15,11 +15,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from ascertain.errors import IllegalTransition
 from ascertain.model.tables import Event, State
 from ascertain.rules.decide import Reason
 from ascertain.testing import invariants as inv
-from tests.prove.machine import Machine
-from tests.prove.production import NOW, Production
+from tests.prove.machine import Machine, Next
+from tests.prove.production import NOW, OUTCOMES, Production
 from tests.prove.variants import VARIANTS, sized
 
 NO_SUCCESSOR, BAD = -1, -2
@@ -115,11 +116,11 @@ class Search:
                 at += 1
                 continue
             first = first_asleep = (9, NO_SUCCESSOR)
-            for label, rank, new, write, frozen, reason in self.machine.successors(order[at]):
+            for label, rank, new, write, frozen, reason, heard in self._next(order[at]):
                 transitions += 1
                 if reason is not None:
                     report.reasons[reason] += 1
-                bad = self._written(write, rows) if write is not None else ()
+                bad = self._written(write, order[at], heard, rows) if write else ()
                 where = index.get(new)
                 if where is None:
                     if self.limit and len(order) >= self.limit:
@@ -170,18 +171,31 @@ class Search:
                         invariant=inv.BUDGET, action="a1", story="more sends than the turn has"
                     )
                 ]
+        record = self.production.records[state.record]
+        if record.suspect:
+            found = inv.suspects_are_senders(record, self._senders(state))
+            if found:
+                return found
         key = (state.record, state.memory[0])
         found = self._judged.get(key)
         if found is None:
-            record = self.production.records[state.record]
             effects = self._effects(state)
             found = inv.somebody_comes_back(record, left=self._left(state.record))
             if self.variant.honest:
-                found += inv.no_lie(record, effects)
+                found += inv.no_lie(record, effects, receipts=True)
                 harmless = self.variant.harmless
                 found += inv.no_duplicate_effect(record, effects, harmless=harmless)
             self._judged[key] = found
         return found
+
+    def _senders(self, state):
+        """Who may still send, and whom nobody has proven gone yet."""
+        names = self.production.names
+        senders = {f"{names[one.process]}#{one.attempt}" for one in state.hands}
+        for name, lives in zip(names, state.alive, strict=True):
+            if not lives:
+                senders |= {f"{name}#{attempt}" for attempt in range(1, 9)}
+        return senders
 
     def _effects(self, state):
         keys = self.machine.keys.things
@@ -198,18 +212,36 @@ class Search:
             and self.production.decision(number).reason is Reason.LEFT_OPEN
         )
 
-    def _written(self, write, rows):
+    def _next(self, state):
+        """The successors; a move that the table refuses is one that would have been made."""
+        try:
+            yield from self.machine.successors(state)
+        except IllegalTransition as refused:
+            self._refused = str(refused).partition(" Next:")[0]
+            yield Next(("writes what the table refuses",), None, state, (state.record, -1, ()))
+
+    def _written(self, write, state, heard, rows):
         """What must hold of every write."""
         before, after, drafts = write
         for draft in drafts:
             rows[draft.start, draft.event] += 1
-        key = (before, after, tuple((draft.event, draft.reason) for draft in drafts))
+        refused = state.refused
+        key = (
+            before,
+            after,
+            tuple((draft.event, draft.reason) for draft in drafts),
+            heard,
+            refused,
+        )
         found = self._edges.get(key)
         if found is None:
-            found = self._edges[key] = self._edge(before, after, drafts)
+            found = self._edges[key] = self._edge(before, after, drafts, heard, refused)
         return found
 
-    def _edge(self, before, after, drafts):
+    def _edge(self, before, after, drafts, heard, refused):
+        if after < 0:
+            story = f"the table refused it: {self._refused}"
+            return [inv.Violation(invariant=inv.SINGLE_WINNER, action="a1", story=story)]
         was, now = self.production.records[before], self.production.records[after]
         contract = self.variant.contract
         found = inv.single_winner(was, now)
@@ -217,6 +249,9 @@ class Search:
         found += inv.key_stability(was, now)
         if any(draft.event is Event.SEND for draft in drafts):
             found += inv.within_budget(was, now, contract, NOW)
+        found += inv.final_means_final(was, now, drafts, refused=bool(refused))
+        if heard:
+            found += inv.no_lost_answer(now, OUTCOMES[heard])
         opened = [draft.reason for draft in drafts if draft.reason.startswith("review:")]
         if opened and self.variant.honest:
             found += inv.heals(was, contract, opened[0].removeprefix("review:"), NOW)
@@ -275,7 +310,7 @@ class Search:
         lines.append(f"   0. {'a call stores its intent and sends attempt 1':46} by p0")
         named = tuple(range(self.variant.processes))
         for at, (before, after) in enumerate(pairwise(found.trace), 1):
-            label = next(one.label for one in self.machine.successors(before) if one.state == after)
+            label = next(one.label for one in self._next(before) if one.state == after)
             order = self.machine.order
             words = " ".join(map(str, label))
             if label[0] in PROCESSES:

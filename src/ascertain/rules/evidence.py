@@ -13,7 +13,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, Repeat
 from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State
-from ascertain.rules.fold import withdraw
+from ascertain.rules.fold import settle, withdraw
 from ascertain.rules.moves import (
     FREE,
     Move,
@@ -22,6 +22,7 @@ from ascertain.rules.moves import (
     detail_of,
     differs,
     dispute,
+    join_suspect,
     move,
     note,
     reject,
@@ -72,13 +73,22 @@ def late(
     attempt: int,
     sender: str,
     now: float,
+    live: bool = False,
 ) -> Move:
-    """A result came after its attempt had been given up; it still lands on its own action."""
-    record = record.changed(
-        suspect=without_suspect(record.suspect, sender),
-        sends=record.sends + max(0, outcome.sends - 1),  # one was counted when it was given up
-        updated_at=now,
-    )
+    """A result came after its attempt had been given up; it still lands on its own action.
+
+    :param live: the body was given up again, and may still send: nothing was learned.
+    """
+    if live:
+        detail = {"late_attempt": attempt}
+        suspect = record.suspect if record.terminal else join_suspect(record.suspect, sender)
+        return note(record, By.CALL, "still_running", now, detail, suspect=suspect)
+    record = record.changed(suspect=without_suspect(record.suspect, sender), updated_at=now)
+    if record.state is State.SENT and record.attempt == attempt:
+        # somebody has taken the lease over, and not given the attempt up yet: it closes itself
+        return settle(record, contract, outcome, now=now, wait_s=contract.budget.backoff_s)
+    # one was counted when it was given up
+    record = record.changed(sends=record.sends + max(0, outcome.sends - 1))
     if record.terminal:
         return _late_on_settled(record, contract, outcome, attempt, now)
     if outcome.effect is Effect.CONFIRMED and record.state in (State.UNKNOWN, State.SENT):
@@ -94,6 +104,14 @@ def late(
         if outcome.effect is Effect.REFUSED and not outcome.retryable:
             return reject(record, outcome, now)
         record = record.changed(evidence=Evidence.ABSENT_FINAL, review=None, review_at=None)
+    elif record.state is State.UNKNOWN and outcome.effect is Effect.REFUSED:
+        # refused for good, however much another attempt is in doubt: not sent again
+        refused = bool(record.refused) or not outcome.retryable
+        record = record.changed(
+            refused=int(refused),
+            kind=record.kind if outcome.retryable else outcome.kind,
+            code=record.code if outcome.retryable else outcome.code,
+        )
     record = _unsuspected(record, now)
     due = record.due_at if record.state is State.SENT else now
     return note(record, By.CALL, f"late_{outcome.effect}", now, detail_of(outcome), due_at=due)
@@ -222,7 +240,9 @@ def _checked(
 ) -> Move:
     """A look-up that did not find a settled action: a count that came to nothing, or no answer."""
     if record.state is State.SENT:
-        return note(record, by, "asked_early", now, {})  # absence says nothing while it is under way
+        return note(
+            record, by, "asked_early", now, {}
+        )  # absence says nothing while it is under way
     if answer.evidence is Evidence.UNANSWERED:
         again = record.changed(unanswered=record.unanswered + 1, ask_at=now + wait_s)
         return note(again._replace(due_at=now + wait_s, **FREE), by, "no_answer", now, {})

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, Repeat
-from ascertain.model.outcome import Evidence
+from ascertain.model.outcome import RETRYABLE_KINDS, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import Event, State, step, terminal
 from ascertain.rules.budget import last_send_at
 from ascertain.rules.decide import Decision, What
@@ -30,6 +30,8 @@ KEY_STABILITY = "KeyStability"
 BUDGET = "Budget"
 NOTICED = "DoubleNoticed"
 HEALS = "HealsWithoutAPerson"
+NO_LOST_ANSWER = "NoLostAnswer"
+FINAL_MEANS_FINAL = "FinalMeansFinal"
 
 UNDONE = (State.PREPARED, State.REJECTED)
 
@@ -96,13 +98,19 @@ def no_duplicate_effect(
 
 
 def no_lie(
-    record: ActionRecord, effects: Collection[WorldEffect], statements: Iterable[Statement] = ()
+    record: ActionRecord,
+    effects: Collection[WorldEffect],
+    statements: Iterable[Statement] = (),
+    *,
+    receipts: bool = False,
 ) -> list[Violation]:
     """What the ledger says, and what anybody was told, is what the world did.
 
     Confirmed: an effect with that reference. Not sent or rejected: no effect, and for a final
     rejection not ever, so that an old statement is judged by the effects of today. A disputed
     action says that it is disputed, and is not a lie.
+
+    :param receipts: every confirmation names its reference; else it may have none.
     """
     said = [
         Statement(
@@ -119,7 +127,8 @@ def no_lie(
     for one in said:
         if one.disputed:
             continue
-        if one.state is State.CONFIRMED and (not refs or one.provider_ref not in {None, *refs}):
+        known = one.provider_ref in refs or (one.provider_ref is None and not receipts)
+        if one.state is State.CONFIRMED and not (refs and known):
             story = f"said confirmed {one.provider_ref}; the world has {_listed(refs)}"
             found.append(_found(NO_LIE, record, story))
         if one.state in UNDONE and refs:
@@ -189,8 +198,13 @@ def double_noticed(record: ActionRecord, effects: Collection[WorldEffect]) -> li
 def heals(record: ActionRecord, contract: Contract, reason: str, now: float) -> list[Violation]:
     """A case for a person is opened only where nothing else can settle the action.
 
-    To be asked when a worker opens a case; the contract has a key or a look-up that fences.
+    To be asked when a worker opens a case. Best effort never asks a person, nothing is taken from
+    under an attempt, and where the contract has a key or a look-up that fences, all that could be
+    asked or sent again has been.
     """
+    if contract.best_effort or record.state is State.SENT:
+        story = f"a case for a person ({reason}) over {record.state}, and nobody needs one"
+        return [] if record.disputed else [_found(HEALS, record, story)]
     until = last_send_at(record, contract)
     may_send = (
         max(record.attempt, record.sends) < contract.budget.sends
@@ -225,10 +239,50 @@ def waits_for_a_reason(record: ActionRecord, decision: Decision) -> list[Violati
     :param decision: what a worker would decide now.
     """
     waits = record.review is not None and record.open and record.review != "permission"
-    if not waits or decision.what is What.REVIEW:
+    if decision.what is What.REVIEW or not (waits or record.disputed):
         return []
-    story = f"waits for a person ({record.review}) though {decision.what} comes next"
+    why = record.review or "disputed"
+    story = f"waits for a person ({why}) though {decision.what} is what is decided"
     return [_found(HEALS, record, story)]
+
+
+def suspects_are_senders(record: ActionRecord, senders: Collection[str]) -> list[Violation]:
+    """Nobody is suspected who cannot send any more.
+
+    :param senders: those that may still send, or that nobody can prove gone (``name#attempt``).
+    """
+    others = [name for name in record.suspect.split(",") if name and name not in senders]
+    if not others:
+        return []
+    return [_found(HEALS, record, f"suspects {', '.join(others)}, who cannot send any more")]
+
+
+def no_lost_answer(after: ActionRecord, outcome: Outcome) -> list[Violation]:
+    """A definite answer that was heard is known from then on; asked when a sender writes it."""
+    if outcome.effect is not Effect.CONFIRMED or after.disputed or after.maybe_twice:
+        return []
+    if after.state in (State.CONFIRMED, State.COMPENSATED):
+        return []
+    story = f"{outcome.provider_ref} was heard, and the action is {after.state}"
+    return [_found(NO_LOST_ANSWER, after, story)]
+
+
+def final_means_final(
+    before: ActionRecord, after: ActionRecord, events: Sequence[Moved], *, refused: bool = False
+) -> list[Violation]:
+    """What ends for good is final, what was refused for a while is not, and no is no.
+
+    :param refused: a refusal for good was heard while nothing was under way.
+    """
+    names = [event.event for event in events]
+    found: list[Violation] = []
+    if Event.WITHDRAW in names and not after.final:
+        found.append(_found(FINAL_MEANS_FINAL, after, "withdrawn, and may be sent again"))
+    if Event.REJECT in names and after.final and after.kind in RETRYABLE_KINDS:
+        found.append(_found(FINAL_MEANS_FINAL, after, f"{after.kind} was taken for good"))
+    if Event.SEND in names and (refused or before.kind is Kind.WITHDRAWN):
+        found.append(_found(FINAL_MEANS_FINAL, after, "sent again after a refusal for good"))
+    return found
 
 
 def single_winner(before: ActionRecord, after: ActionRecord) -> list[Violation]:
@@ -280,11 +334,15 @@ def key_stability(
 def within_budget(
     before: ActionRecord, after: ActionRecord, contract: Contract, now: float
 ) -> list[Violation]:
-    """No send beyond the declared number, the horizon, or the key's lifetime; asked of a send."""
+    """No send beyond the declared number, the horizon, the key's lifetime, or the time in which it
+    was wanted; asked of a send.
+    """
     found: list[Violation] = []
     if after.attempt > contract.budget.sends:
         story = f"attempt {after.attempt} of at most {contract.budget.sends}"
         found.append(_found(BUDGET, after, story))
+    if before.state is State.PREPARED and now >= before.send_by_at:
+        found.append(_found(BUDGET, after, "sent when nobody waited for it any more"))
     first = before.first_sent_at
     if first is not None:
         until = contract.budget.horizon_s
