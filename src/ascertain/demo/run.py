@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ascertain.demo.account import Account, account_of
+from ascertain.demo.children import DemoBroken
 from ascertain.demo.judge import MODEL_TRUTH, Finding
 from ascertain.demo.sabotage import SABOTAGES
 from ascertain.demo.show import heading, show
@@ -114,6 +115,9 @@ def run(sabotage: str | None, json_out: bool, colour: bool | None) -> int:
         _print(progress, out)
     try:
         outcome = _play(folder, sabotage, None if json_out else paper, progress)
+    except DemoBroken:
+        progress.clear()  # its message names a file in there, so that stays
+        raise
     except BaseException:
         progress.clear()
         shutil.rmtree(folder, ignore_errors=True)
