@@ -6,6 +6,7 @@ nobody has to guess when the ledger is complete.
 """
 
 import contextlib
+import math
 import select
 import socket
 import ssl
@@ -17,6 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 TICK_S = 0.01
 PATIENCE_S = 10.0
+HANG_S = 6.0
 
 
 @dataclass
@@ -66,15 +68,16 @@ class Connection:
 
     # ---------------------------------------------------------------------------------- receiving
 
-    def wait(self):
-        """Wait until there is something to read (data or an end)."""
-        while True:
+    def wait(self, until=math.inf):
+        """Wait until there is something to read (data or an end); whether there is."""
+        while time.monotonic() < until:
             if isinstance(self.sock, ssl.SSLSocket) and self.sock.pending():
-                return
+                return True
             if select.select([self.sock], [], [], TICK_S)[0]:
-                return
+                return True
             if self.server.stopping.is_set():
                 raise Gone
+        return False
 
     def fill(self):
         self.wait()
@@ -155,9 +158,9 @@ class Connection:
         self.sock.close()
 
     def hang(self):
-        """Say nothing until the peer goes away."""
-        while True:
-            self.wait()
+        """Say nothing until the peer goes away, or for longer than any deadline here."""
+        until = time.monotonic() + HANG_S
+        while self.wait(until):
             try:
                 if not self.sock.recv(65536):
                     return
