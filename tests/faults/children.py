@@ -6,6 +6,7 @@ or from outside as soon as something is seen in the world. What it learned comes
 
 from __future__ import annotations
 
+import encodings.idna
 import json
 import os
 import select
@@ -18,8 +19,11 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+import ascertain.runtime.worker
 from ascertain.testing.crash import point
 
+# Imported on their first use; a child that is forked often need not do that each time.
+PRELOADED = (encodings.idna, ascertain.runtime.worker)
 LOOK_S = 0.005
 
 

@@ -59,6 +59,7 @@ class House:
     settling_s: float = SETTLING_S
     lease_s: float = LEASE_S
     budget: Budget = BUDGET
+    recount_s: float = 1.2
     app: Ascertain = field(init=False)
     sync: dict[str, Any] = field(default_factory=dict)
     asynchronous: dict[str, Any] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class House:
         promises = {"key_lifetime": provider.key_lifetime_s} if provider.honours_key else {}
         return {
             "identity": ["order"], "budget": self.budget, "refusals": REFUSALS,
-            "recount_after": 1.2, "via": [self.client, self.aclient], "receipt": "ref",
+            "recount_after": self.recount_s, "via": [self.client, self.aclient], "receipt": "ref",
             "receipt_required": True, **promises,
         }  # fmt: skip
 
@@ -214,6 +215,7 @@ async def settle(house: House, orders: list[str]) -> None:
     worker = house.app.make_worker()
     running = asyncio.create_task(worker.run())
     until = time.time() + 25.0
+    look = asyncio.Event()
     while time.time() < until:
         now = house.app.hands.clock()
         open_ones = [
@@ -223,7 +225,9 @@ async def settle(house: House, orders: list[str]) -> None:
         ]
         if not open_ones:
             break
-        await asyncio.sleep(0.1)
+        asyncio.get_running_loop().call_later(0.1, look.set)
+        await look.wait()
+        look.clear()
     worker.stop()
     await running
     await house.aclient.aclose()
