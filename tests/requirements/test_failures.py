@@ -83,7 +83,7 @@ def test_req_F02_throttled_within_the_budget_waits_the_advised_time(desk, world,
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"),
+    "text, seconds",
     [
         ("120", 120.0), ("0", 0.0), ("Mon, 30 Nov 2026 00:01:00 GMT", 60.0),
         ("Sun, 29 Nov 2026 00:00:00 GMT", 0.0), ("-1", None), ("1.5", None), ("inf", None),

@@ -90,7 +90,7 @@ def test_req_P04_a_record_carries_what_a_person_needs_to_judge(desk, order):
 
 
 @pytest.mark.parametrize(
-    ("past", "attempts"),
+    "past, attempts",
     [("request_lost", 2), ("reply_lost", 1), ("lookup_misses_first", 2)],
 )
 def test_req_P05_three_pasts_behind_one_timeout_end_differently(desk, world, order, past, attempts):

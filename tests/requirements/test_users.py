@@ -54,7 +54,7 @@ def test_req_U01_an_expired_lease_is_unknown_and_never_run_again(desk, order):
     assert "sent>lose>unknown" in desk.events()
 
 
-@pytest.mark.parametrize(("covers", "state"), [(False, State.UNKNOWN), (True, State.REJECTED)])
+@pytest.mark.parametrize("covers, state", [(False, State.UNKNOWN), (True, State.REJECTED)])
 def test_req_U02_a_refusal_speaks_only_for_its_own_attempt(desk, world, order, covers, state):
     """Attempt 1 happened and was lost; attempt 2 is refused: not "rejected", unless it covers."""
     world.script("keyed", {"order": order}, ["request_lost", "business_refusal"])
@@ -225,7 +225,7 @@ def test_req_U13_numbers_keep_their_exact_value(desk, order):
     assert action.unwrap()["account"] == 9007199254740993
 
 
-@pytest.mark.parametrize(("once_per", "tickets"), [("session", 2), ("principal", 1), ("tenant", 1)])
+@pytest.mark.parametrize("once_per, tickets", [("session", 2), ("principal", 1), ("tenant", 1)])
 def test_req_U14_two_tabs_are_one_intent_where_the_tool_says_so(
     desk, world, order, once_per, tickets
 ):

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -61,7 +62,7 @@ def deep(levels: int) -> list:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "says"),
+    "arguments, error, says",
     [
         ({"order_id": 7}, InvalidArguments, "order_id"),
         ({}, MissingArguments, "order_id"),
@@ -93,7 +94,7 @@ def test_an_unknown_tool_is_named_with_those_that_exist(app, pay):
 
 def test_a_call_outside_a_session_says_what_to_write(pay, sent):
     """Whose wish is it?"""
-    with pytest.raises(NoSession, match="app.session"):
+    with pytest.raises(NoSession, match=r"app\.session"):
         pay(order_id="A1")
     assert sent == []
 
@@ -114,7 +115,7 @@ def test_a_key_outside_a_call_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("said", "error", "says"),
+    "said, error, says",
     [
         ({"key_format": KeyFormat(style="hex", length=16)}, WeakKey, "64 bits"),
         ({"key_format": KeyFormat(style="hex", length=0)}, WeakKey, "0 bits"),
@@ -213,8 +214,8 @@ def test_a_read_only_folder_is_named(tmp_path):
     folder.mkdir()
     folder.chmod(0o555)
     for parent in (tmp_path, *tmp_path.parents):
-        if os.access(parent, os.W_OK) and os.stat(parent).st_uid == os.getuid():
-            parent.chmod(os.stat(parent).st_mode | 0o055)
+        if os.access(parent, os.W_OK) and parent.stat().st_uid == os.getuid():
+            parent.chmod(parent.stat().st_mode | 0o055)
     code = (
         "import os, sys\n"
         "sys.path[:0] = sys.argv[2].split(os.pathsep)\n"
@@ -225,7 +226,7 @@ def test_a_read_only_folder_is_named(tmp_path):
         "try: Ascertain('sqlite:///' + sys.argv[1] + '/ledger.db').open()\n"
         "except LedgerReadOnly as error: print(error.code, error.advice)\n"
     )
-    source = os.path.dirname(os.path.dirname(sys.modules["ascertain"].__file__ or ""))
+    source = str(Path(sys.modules["ascertain"].__file__ or "").parent.parent)
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder), source],
         capture_output=True,

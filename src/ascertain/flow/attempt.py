@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ascertain.flow.effects import Flow, Setting, advance, invoke, relate
+from ascertain.errors import (
+    IllegalTransition,
+    LedgerClosed,
+    LedgerCorrupt,
+    LedgerError,
+    LedgerNewer,
+)
+from ascertain.flow.effects import Flow, Setting, advance, invoke, pause, relate, tell
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advanced
+from ascertain.model.operations import Advanced, Lost
 from ascertain.model.outcome import Effect, Outcome, Report
 from ascertain.model.tables import By, State
 from ascertain.rules import evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
-from ascertain.rules.moves import Move
+from ascertain.rules.moves import FREE, Move
 from ascertain.rules.news.classify import classify
 
 OBSERVED = "observe"
+
+NOT_RECORDED = "answer_not_recorded"
+RETRY_FIRST_S, RETRY_MOST_S = 0.05, 1.0
+_HOPELESS = (LedgerClosed, LedgerCorrupt, LedgerNewer, IllegalTransition)  # trying again is no use
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +60,24 @@ def land(
     outcome: Outcome,
     turn: Turn | None = None,
 ) -> Flow[ActionRecord]:
-    """Write the outcome of ``record``'s attempt on its own action, however late it comes."""
+    """Write the outcome of ``record``'s attempt on its own action, however late it comes.
+
+    Where the ledger does not take it, the action is returned as unknown, with the reason
+    ``answer_not_recorded`` and no lease: nobody goes on from what is not written.
+    """
     mine = record
     while True:
         move = _judge(setting, mine, record, report, outcome, turn)
         if mine.mode == OBSERVED:
             move = move._replace(after=move.after.changed(due_at=None))  # nobody acts on it
         result = report.result if outcome.effect is Effect.CONFIRMED else None
-        reply = yield from advance(record, move, result)
+        try:
+            reply = yield from advance(record, move, result)
+        except LedgerError as error:
+            insisted = yield from _insist(setting, mine, record, move, result, error)
+            if isinstance(insisted, LedgerError):
+                return (yield from _give_up(record, mine, outcome, insisted))
+            reply = insisted
         if isinstance(reply, Advanced):
             return reply.record
         record = reply.record
@@ -65,6 +86,58 @@ def land(
 def sender_of(setting: Setting, record: ActionRecord) -> str:
     """The name under which this attempt's sender is suspected while it may be alive."""
     return f"{setting.sender}#{record.attempt}"
+
+
+def _insist(
+    setting: Setting,
+    mine: ActionRecord,
+    record: ActionRecord,
+    move: Move,
+    result: str | None,
+    error: LedgerError,
+) -> Flow[Advanced | Lost | LedgerError]:
+    """Try to write the same again while our lease lasts; returns the last error where that ends.
+
+    An observed caller is never held, and neither is one that was interrupted.
+    """
+    until = mine.lease_until if mine.mode != OBSERVED else None
+    wait_s = RETRY_FIRST_S
+    while until is not None and not isinstance(error, _HOPELESS):
+        left_s = until - setting.clock()
+        if left_s <= 0 or not (
+            yield from pause(min(left_s, wait_s * (0.5 + setting.dice() / 2)))
+        ):
+            break
+        wait_s = min(RETRY_MOST_S, 2 * wait_s)
+        try:
+            reply = yield from advance(record, move, result)
+        except LedgerError as again:
+            error = again
+            continue
+        if isinstance(reply, Lost) and _stands(move.after, reply.record):
+            return Advanced(record=reply.record)  # it had been written when the error came
+        return reply
+    return error
+
+
+def _give_up(
+    record: ActionRecord, mine: ActionRecord, outcome: Outcome, error: LedgerError
+) -> Flow[ActionRecord]:
+    """Nothing but the operator's log keeps the answer; the caller is told no more than is written."""
+    said = {
+        "effect": outcome.effect, "reason": outcome.reason, "provider_ref": outcome.provider_ref,
+        "related_ref": outcome.related_ref, "handle": outcome.handle, "code": outcome.code,
+        "ledger": error.code,
+    }  # fmt: skip
+    yield from tell(mine, NOT_RECORDED, {name: str(one) for name, one in said.items() if one})
+    if record.state in (State.SENT, State.UNKNOWN):
+        return record.changed(state=State.UNKNOWN, reason=NOT_RECORDED, **FREE)
+    return record  # somebody else has settled it, which stands
+
+
+def _stands(written: ActionRecord, found: ActionRecord) -> bool:
+    """Whether the ledger holds what we wrote (it numbers and chains the events itself)."""
+    return written.changed(n=found.n, head=found.head) == found
 
 
 def _judge(
@@ -85,9 +158,11 @@ def _judge(
         return evidence.late(
             record, setting.contract, outcome, attempt=mine.attempt, sender=sender, now=now
         )
-    if report.live:
-        return fold.lose(record, reason=outcome.reason, suspect=sender, now=now, by=By.CALL)
     wait_s = backoff_s(setting.contract, record.attempt, setting.dice())
+    if report.live:
+        return fold.lose(
+            record, reason=outcome.reason, suspect=sender, now=now, by=By.CALL, wait_s=wait_s
+        )
     move = fold.settle(record, setting.contract, outcome, now=now, wait_s=wait_s)
     if move.after.open and report.interrupt is None and turn is not None:
         # the turn goes on: keep the lease, so that no worker starts beside us

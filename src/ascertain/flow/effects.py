@@ -7,7 +7,7 @@ across a yield. The typed helpers below keep flows checkable: ``report = yield f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -83,7 +83,19 @@ class Relate:
     related_ref: str
 
 
-Effect = Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit | Relate
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Write one line to the operator's log, because the ledger does not take it; no reply.
+
+    ``said`` goes with the action's id, tool, key and attempt: codes and references, nothing personal.
+    """
+
+    record: ActionRecord
+    event: str
+    said: Mapping[str, str]
+
+
+Effect = Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit | Relate | Tell
 
 T = TypeVar("T")
 Flow = Generator[Effect, Any, T]
@@ -156,3 +168,7 @@ def permit(record: ActionRecord) -> Flow[str]:
 def relate(record: ActionRecord, related_ref: str) -> Flow[bool]:
     reply: bool = yield Relate(record, related_ref)
     return reply
+
+
+def tell(record: ActionRecord, event: str, said: Mapping[str, str]) -> Flow[None]:
+    yield Tell(record, event, said)

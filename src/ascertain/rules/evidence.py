@@ -114,7 +114,8 @@ def late(
         )
     record = _unsuspected(record, now)
     due = record.due_at if record.state is State.SENT else now
-    return note(record, By.CALL, f"late_{outcome.effect}", now, detail_of(outcome), due_at=due)
+    detail = {**detail_of(outcome), "late_attempt": attempt}
+    return note(record, By.CALL, f"late_{outcome.effect}", now, detail, due_at=due)
 
 
 def clear_suspects(record: ActionRecord, gone: Iterable[str], *, now: float) -> Move:

@@ -129,6 +129,6 @@ def _after_refusal(record: ActionRecord) -> list[str]:
 
 def _retry_after_s(record: ActionRecord, now: float) -> float | None:
     at = record.ask_at if record.evidence is Evidence.WORKING else record.not_before_at
-    if record.terminal or at is None or at <= now:
+    if record.terminal or record.review is not None or at is None or at <= now:
         return None
     return round(at - now, 1)

@@ -85,16 +85,19 @@ def take(record: ActionRecord, *, owner: str, until: float) -> ActionRecord:
 
 
 def lose(
-    record: ActionRecord, *, reason: str, suspect: str, now: float, by: By, keep_lease: bool = False
-) -> Move:
+    record: ActionRecord, *, reason: str, suspect: str, now: float, by: By, keep_lease: bool = False,
+    wait_s: float = 0.0,
+) -> Move:  # fmt: skip
     """Nobody knows what became of the attempt: an expired lease, a deadline that has passed.
 
     :param suspect: the sender, while it may still be alive; empty when it is proven gone.
+    :param wait_s: back-off before a next send.
     """
     lease = {} if keep_lease else {**FREE, "due_at": now}
     return move(
         record, Event.LOSE, by, reason, now,
         sends=record.sends + 1, doubt=record.doubt + 1, last_possible_at=now,
+        not_before_at=now + wait_s if wait_s else None,
         evidence=Evidence.NOT_ASKED, suspect=join_suspect(record.suspect, suspect), **lease,
     )  # fmt: skip
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from ascertain.flow.effects import Ask, Await, Effect, Flow, Inquire, Invoke, Pause, Permit, Relate
@@ -22,8 +21,9 @@ from ascertain.model.outcome import Report
 from ascertain.model.words import NotSent
 from ascertain.runtime.aio_commit import CommittedThenCancelled, commit_async
 from ascertain.runtime.attempt import Attempt
+from ascertain.runtime.bodies import Bodies, TaskBody, ThreadBody
 from ascertain.runtime.checks import permitted_async, related_async
-from ascertain.runtime.hands import Hands, log
+from ascertain.runtime.hands import Hands
 from ascertain.runtime.invoke import (
     Opening,
     asked_of,
@@ -42,31 +42,7 @@ T = TypeVar("T")
 GRACE_S = 0.25  # for a body that is told to stop at its deadline
 
 
-class Detached:
-    """Bodies that were given up but still run; and a bounded pool for sync code."""
-
-    def __init__(self, *, threads: int = 32) -> None:
-        self._bound = threads
-        self._busy = 0
-        self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
-        self.tasks: set[asyncio.Future[Any]] = set()
-
-    def start(self, work: Callable[[], Any]) -> asyncio.Future[Any] | None:
-        """Run sync work in a thread; None when all are taken (nothing is queued)."""
-        with self._lock:
-            if self._busy >= self._bound:
-                return None
-            self._busy += 1
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._bound, thread_name_prefix="ascertain-body")
-        future = self._pool.submit(work)
-        future.add_done_callback(self._freed)
-        return asyncio.wrap_future(future)
-
-    def _freed(self, _: object) -> None:
-        with self._lock:
-            self._busy -= 1
+Body = asyncio.Future[Any] | Future[Any]
 
 
 class AsyncDriver:
@@ -76,14 +52,14 @@ class AsyncDriver:
         self,
         hands: Hands,
         entry: Entry,
-        detached: Detached,
+        bodies: Bodies,
         values: dict[str, Any] | None = None,
         *,
         attached: bool = False,
     ) -> None:
         self._hands = hands
         self._entry = entry
-        self._detached = detached
+        self._bodies = bodies
         self._values = values
         self._attached = attached  # an observed body ends with its caller, as it always did
         self._interrupt: BaseException | None = None
@@ -96,6 +72,9 @@ class AsyncDriver:
             while True:
                 try:
                     reply = await perform(effect)
+                except asyncio.CancelledError as cancelled:
+                    self._interrupt = cancelled
+                    effect = flow.send(_cut_short(effect))
                 except Exception as error:
                     effect = flow.throw(error)
                 else:
@@ -184,19 +163,21 @@ class AsyncDriver:
         lookup = entry.lookup
         if lookup is None:
             raise LookupError(f"{entry.name} has no look-up in this process.")
-        asked = asked_of(record, await self._arguments(record))
         opening = open_lookup(deadline_s)
+        if self._interrupt is not None:
+            return report(entry, opening, error=self._interrupt)
+        asked = asked_of(record, await self._arguments(record))
         body = self._start(opening, lambda: lookup(asked), entry.lookup_is_async)
         if body is None:
             return report(entry, opening, error=TimeoutError("all threads are busy"))
         news = await self._wait(opening, body, deadline_s)
         if news.live:
-            body.cancel()
+            body.give_up()
         return news
 
     def _start(
         self, opening: Opening, call: Callable[[], Any], is_async: bool | None = None
-    ) -> asyncio.Future[Any] | None:
+    ) -> TaskBody | ThreadBody | None:
         """Start a body in a context of its own: a task, or a thread for sync code."""
         context = contextvars.copy_context()
         context.run(enter, opening)
@@ -204,10 +185,12 @@ class AsyncDriver:
             coroutine = context.run(call)
             if inspect.isasyncgen(coroutine):
                 coroutine = _collected(coroutine)
-            return asyncio.get_running_loop().create_task(coroutine, context=context)
-        return self._detached.start(lambda: context.run(_drained_call, call))
+            return TaskBody(asyncio.get_running_loop().create_task(coroutine, context=context))
+        return self._bodies.start(lambda: drained(context.run(call)))
 
-    async def _wait(self, opening: Opening, body: asyncio.Future[Any], deadline_s: float) -> Report:
+    async def _wait(
+        self, opening: Opening, body: TaskBody | ThreadBody, deadline_s: float
+    ) -> Report:
         """Wait for the body, its deadline, or the caller's own cancellation."""
         entry = self._entry
         loop = asyncio.get_running_loop()
@@ -217,60 +200,45 @@ class AsyncDriver:
             if not ended.done():
                 ended.set_result(None)
 
-        body.add_done_callback(end)
+        body.future.add_done_callback(end)
         timer = None if deadline_s == float("inf") else loop.call_later(deadline_s, end)
         try:
             await ended
+            if not body.future.done():
+                await body.stop(GRACE_S)
         except asyncio.CancelledError as cancelled:
             self._interrupt = cancelled
             if self._attached:
-                body.cancel()
-                await asyncio.wait((body,))
-            if not body.done():
-                return report(entry, opening, error=cancelled, interrupt=cancelled, live=True)
+                await body.stop(None)
         finally:
             if timer is not None:
                 timer.cancel()
-        if not body.done():
-            body.cancel()
-            await asyncio.wait((body,), timeout=GRACE_S)
-        if not body.done():
-            return report(entry, opening, error=TimeoutError("deadline"), live=True)
-        return self._news(opening, body)
+        if not body.future.done():
+            error = self._interrupt or TimeoutError("deadline")
+            return report(entry, opening, error=error, interrupt=self._interrupt, live=True)
+        return self._news(opening, body.future, self._interrupt)
 
-    def _news(self, opening: Opening, body: asyncio.Future[Any]) -> Report:
+    def _news(self, opening: Opening, body: Body, interrupt: BaseException | None = None) -> Report:
         if body.cancelled():
-            return report(
-                self._entry, opening, error=TimeoutError("deadline"), interrupt=self._interrupt
-            )
-        error = body.exception()
-        if error is not None:
-            return report(self._entry, opening, error=error, interrupt=self._interrupt)
-        return report(self._entry, opening, value=body.result(), interrupt=self._interrupt)
+            error: BaseException | None = TimeoutError("deadline")
+        else:
+            error = body.exception()
+        value = None if error is not None else body.result()
+        return report(self._entry, opening, value=value, error=error, interrupt=interrupt)
 
     def _land_later(
-        self, record: ActionRecord, opening: Opening, body: asyncio.Future[Any], deadline_s: float
+        self, record: ActionRecord, opening: Opening, body: TaskBody | ThreadBody, deadline_s: float
     ) -> None:
         """Let a body that was given up end; its result lands on its own action."""
-        self._detached.tasks.add(body)
-        loop = asyncio.get_running_loop()
-        stop = loop.call_later(deadline_s, body.cancel) if deadline_s < float("inf") else None
 
-        def landed(_: asyncio.Future[Any]) -> None:
-            if stop is not None:
-                stop.cancel()
-            self._detached.tasks.discard(body)
-            self._interrupt = None
-            work = loop.run_in_executor(
-                None, land_late, self._hands, self._entry, record, self._news(opening, body)
-            )
-            self._detached.tasks.add(work)
-            work.add_done_callback(self._detached.tasks.discard)
-            work.add_done_callback(_logged)
+        def land(ended: Body) -> None:
+            land_late(self._hands, self._entry, record, self._news(opening, ended))
 
-        body.add_done_callback(landed)
+        self._bodies.let_end(body, land, deadline_s)
 
     async def _pause(self, seconds: float) -> bool:
+        if self._interrupt is not None:
+            return False
         try:
             await asyncio.sleep(seconds)
         except asyncio.CancelledError as cancelled:
@@ -295,14 +263,23 @@ class AsyncDriver:
             wait_s = min(POLL_MOST_S, wait_s * 1.5)
 
 
-def _drained_call(call: Callable[[], Any]) -> Any:
-    return drained(call())
+def _cut_short(effect: Effect) -> Any:
+    """The reply to an effect during which the caller was cancelled."""
+    match effect:
+        case Pause() | Relate():
+            return False
+        case Await():
+            return None
+        case Permit():
+            return "unknown"
+        case Inquire():
+            return frozenset[str]()
+        case Invoke() | Ask():
+            # cancelled before the body could begin: nothing has left
+            return Report(error=NotSent("interrupted", retryable=False))
+        case _:
+            raise AssertionError(f"{effect} is never cut short")
 
 
 async def _collected(stream: Any) -> list[Any]:
     return [item async for item in stream]
-
-
-def _logged(work: asyncio.Future[Any]) -> None:
-    if not work.cancelled() and work.exception() is not None:
-        log.error("a late result could not be recorded", exc_info=work.exception())

@@ -254,7 +254,7 @@ class Ascertain:
 
         worker = Worker(
             self.hands,
-            self._calls.detached,
+            self._calls.bodies,
             concurrency=concurrency,
             loop_of=lambda: self._loop if self._loop and self._loop.is_running() else None,
         )
@@ -304,7 +304,7 @@ class Ascertain:
             self._worker.stop()
             await self._task
             self._task = None
-        pending = set(self._calls.detached.tasks)
+        pending = set(self._calls.bodies.tasks)
         if pending:
             await asyncio.wait(pending, timeout=10.0)
         await asyncio.get_running_loop().run_in_executor(None, self.close)

@@ -26,7 +26,7 @@ from ascertain.values.arguments import Bound, parse_call
 from ascertain.values.canonical import canonical, digest, identity_text
 
 if TYPE_CHECKING:
-    from ascertain.runtime.aio import Detached
+    from ascertain.runtime.bodies import Bodies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +53,16 @@ class Calls:
         self.hands = hands
         self.keeper = Keeper()
         self.observing = observing
-        self._detached: Detached | None = None
+        self._bodies: Bodies | None = None
 
     @property
-    def detached(self) -> Detached:
-        """Bodies that were given up but still run, and threads for sync code on a loop."""
-        if self._detached is None:
-            from ascertain.runtime.aio import Detached
+    def bodies(self) -> Bodies:
+        """What runs beside the flows that wait for it, in this process."""
+        if self._bodies is None:
+            from ascertain.runtime.bodies import Bodies
 
-            self._detached = Detached()
-        return self._detached
+            self._bodies = Bodies()
+        return self._bodies
 
     def call(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = NONE
@@ -100,7 +100,7 @@ class Calls:
         bound = entry.signature.bind(args, kwargs)
         turn = self._turn(entry, options)
         watched = self.observing or entry.observed
-        driver = AsyncDriver(self.hands, entry, self.detached, bound.values, attached=watched)
+        driver = AsyncDriver(self.hands, entry, self.bodies, bound.values, attached=watched)
         setting = self.hands.setting(entry)
         if entry.contract.is_read:
             ended = await driver.drive(read(setting, self._read_record(entry, session), turn))

@@ -10,12 +10,12 @@ from ascertain.flow.effects import Flow
 from ascertain.flow.recover import inspect
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
-from ascertain.model.operations import Advance, Advanced, Take, Taken
+from ascertain.model.operations import Advance, Advanced, Reply, Take, Taken
 from ascertain.model.tables import By
 from ascertain.rules import facts as rules
 from ascertain.rules.evidence import open_review
 from ascertain.rules.identity import Scope
-from ascertain.rules.moves import note
+from ascertain.rules.moves import Move, note
 from ascertain.runtime.action import Action
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.registry import Entry
@@ -47,14 +47,37 @@ class Desk:
     def take(self, session: Session, entry: str, action_id: str | None) -> dict[str, Any]:
         """Take an entry of ``next_allowed`` after checking it again."""
         record, contract = self._offered(session.scope, entry, action_id)
-        now = self._hands.clock()
         if entry == rules.query(contract):
-            self._query(record, contract)
-        elif entry == rules.MANUAL_REVIEW:
-            if record.review is None:
-                self._write(record, open_review(record, reason="asked", now=now, by=By.PERSON))
-        elif entry == rules.MARK_PENDING:
-            self._write(record, note(record, By.PERSON, "marked_pending", now, {}))
+            tool = self._hands.registry.get(record.tool)
+            if tool.is_async:
+                raise NotAllowed(
+                    f"{record.tool} is an async tool; nothing was asked.",
+                    next_step="Use `await session.take_async(...)`.",
+                )
+            taken = self._hands.committer.commit(self._lease(record, contract))
+            flow = self._inspection(taken, tool, contract)
+            if flow is not None:
+                SyncDriver(self._hands, tool, self._calls.keeper).drive(flow)
+        else:
+            self._note(record, entry)
+        return self.facts(session.scope, session.wish)
+
+    async def take_async(
+        self, session: Session, entry: str, action_id: str | None
+    ) -> dict[str, Any]:
+        """The same on the running loop, for any tool."""
+        from ascertain.runtime.aio import AsyncDriver
+        from ascertain.runtime.aio_commit import commit_async
+
+        record, contract = self._offered(session.scope, entry, action_id)
+        if entry == rules.query(contract):
+            tool = self._hands.registry.get(record.tool)
+            taken = await commit_async(self._hands.committer, self._lease(record, contract))
+            flow = self._inspection(taken, tool, contract)
+            if flow is not None:
+                await AsyncDriver(self._hands, tool, self._calls.bodies).drive(flow)
+        else:
+            self._note(record, entry)
         return self.facts(session.scope, session.wish)
 
     def call_by_name(
@@ -116,32 +139,36 @@ class Desk:
             )
         return offered[0]
 
-    def _query(self, record: ActionRecord, contract: Contract) -> None:
-        """Ask the provider once. Somebody at work on the action already is asking."""
-        entry = self._hands.registry.get(record.tool)
-        if entry.is_async:
-            raise NotAllowed(f"{record.tool} is an async tool; the worker asks for it.")
+    def _note(self, record: ActionRecord, entry: str) -> None:
+        """Entries that ask nobody: they are recorded, if there is anything to record."""
         now = self._hands.clock()
-        setting = self._hands.setting(entry, contract)
-        lease_until = now + contract.budget.send_deadline_s + self._hands.lease_s
-        taken = self._hands.committer.commit(
-            Take(
-                owner=setting.sender,
-                now=now,
-                lease_until=lease_until,
-                gone=self._hands.inquire((record.lease_owner,) if record.lease_owner else ()),
-                action_id=record.id,
-            )
+        if entry == rules.MANUAL_REVIEW and record.review is None:
+            self._write(record, open_review(record, reason="asked", now=now, by=By.PERSON))
+        elif entry == rules.MARK_PENDING:
+            self._write(record, note(record, By.PERSON, "marked_pending", now, {}))
+
+    def _lease(self, record: ActionRecord, contract: Contract) -> Take:
+        """A lease for one question to the provider."""
+        now = self._hands.clock()
+        owner = record.lease_owner
+        return Take(
+            owner=self._hands.setting(self._hands.registry.get(record.tool), contract).sender,
+            now=now,
+            lease_until=now + contract.budget.send_deadline_s + self._hands.lease_s,
+            gone=self._hands.inquire((owner,)) if owner else frozenset(),
+            action_id=record.id,
         )
+
+    def _inspection(
+        self, taken: Reply, tool: Entry, contract: Contract
+    ) -> Flow[ActionRecord] | None:
+        """Ask the provider once. Somebody at work on the action already is asking."""
         assert isinstance(taken, Taken)
-        if taken.records:
-            flow: Flow[ActionRecord] = inspect(setting, taken.records[0])
-            self._driver(entry).drive(flow)
+        if not taken.records:
+            return None
+        return inspect(self._hands.setting(tool, contract), taken.records[0])
 
-    def _driver(self, entry: Entry) -> SyncDriver:
-        return SyncDriver(self._hands, entry, self._calls.keeper)
-
-    def _write(self, before: ActionRecord, move: Any) -> None:
+    def _write(self, before: ActionRecord, move: Move) -> None:
         operation = Advance(before=before, after=move.after, drafts=move.drafts)
         reply = self._hands.committer.commit(operation)
         if not isinstance(reply, Advanced):

@@ -86,6 +86,10 @@ class Session:
         """
         return self._desk.take(self, entry, action_id)
 
+    async def take_async(self, entry: str, action_id: str | None = None) -> dict[str, Any]:
+        """The same on the running loop, for any tool."""
+        return await self._desk.take_async(self, entry, action_id)
+
     def call(
         self, tool: str, arguments: dict[str, Any] | str, *, call_id: str | None = None
     ) -> Action[Any]:

@@ -14,6 +14,7 @@ from ascertain.model.outcome import Report
 from ascertain.model.tables import By
 from ascertain.model.words import NotSent
 from ascertain.rules import fold
+from ascertain.rules.budget import backoff_s
 from ascertain.rules.news.classify import classify
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.checks import permitted, related
@@ -121,6 +122,8 @@ class SyncDriver:
         asked = asked_of(record, self._arguments(record))
         if lookup is None:
             raise LookupError(f"{self._entry.name} has no look-up in this process.")
+        if self._interrupt is not None:
+            return report(self._entry, open_lookup(deadline_s), error=self._interrupt)
         return self._run(open_lookup(deadline_s), lambda: lookup(asked))
 
     def _run(self, opening: Opening, body: Callable[[], Any]) -> Report:
@@ -142,11 +145,14 @@ class SyncDriver:
         move = fold.lose(
             record, reason="deadline", suspect=sender_of(setting, record),
             now=self._hands.clock(), by=By.CALL,
+            wait_s=backoff_s(setting.contract, record.attempt, self._hands.dice()),
         )  # fmt: skip
         operation = Advance(before=record, after=move.after, drafts=move.drafts)
         self._hands.written(operation, self._hands.committer.commit(operation))
 
     def _pause(self, seconds: float) -> bool:
+        if self._interrupt is not None:
+            return False
         try:
             time.sleep(seconds)
         except BaseException as interrupt:

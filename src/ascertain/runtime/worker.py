@@ -13,8 +13,9 @@ from ascertain.model.operations import Advance, Take, Taken
 from ascertain.rules import fold
 from ascertain.rules.evidence import open_review
 from ascertain.runtime import sender
-from ascertain.runtime.aio import AsyncDriver, Detached
+from ascertain.runtime.aio import AsyncDriver
 from ascertain.runtime.aio_commit import commit_async
+from ascertain.runtime.bodies import Bodies
 from ascertain.runtime.hands import Hands, log
 
 IDLE_S = 1.0
@@ -32,13 +33,13 @@ class Worker:
     def __init__(
         self,
         hands: Hands,
-        detached: Detached,
+        bodies: Bodies,
         *,
         concurrency: int = 64,
         loop_of: Callable[[], asyncio.AbstractEventLoop | None] = lambda: None,
     ) -> None:
         self._hands = hands
-        self._detached = detached
+        self._bodies = bodies
         self._concurrency = concurrency
         self._loop_of = loop_of
         self._wake: asyncio.Event | None = None
@@ -46,6 +47,7 @@ class Worker:
         self._stopping = False
         self._beat_at = 0.0
         self._look_at = 0.0
+        self._gone: frozenset[str] = frozenset()
         self._next_wake_at = float("inf")
         self.recovered = 0
 
@@ -117,13 +119,14 @@ class Worker:
     def _look_around(self, now: float) -> frozenset[str]:
         """Say that somebody is here, and see whose leases nobody will ever use again."""
         if now < self._look_at:
-            return frozenset()
+            return self._gone
         self._look_at = now + LOOK_S
         ledger = self._hands.ledger
         if now >= self._beat_at:
             self._beat_at = now + HEARTBEAT_S
             ledger.heartbeat(sender.me(), now)
-        return self._hands.inquire(ledger.holders(now))
+        self._gone = self._hands.inquire(ledger.holders(now))
+        return self._gone
 
     def _lease_s(self) -> float:
         longest = max(
@@ -148,7 +151,7 @@ class Worker:
             await self._give_to_person(record)
             return
         flow = recover(hands.setting(entry, contract), record, None)
-        driver = AsyncDriver(hands, entry, self._detached)
+        driver = AsyncDriver(hands, entry, self._bodies)
         home = self._loop_of() if entry.is_async else None
         if home is None or home is asyncio.get_running_loop() or home.is_closed():
             await driver.drive(flow)
@@ -169,7 +172,11 @@ class Worker:
     async def _sleep(self, busy: bool) -> None:
         """Wait until something is due, somebody pokes, or a moment has passed."""
         assert self._wake is not None
-        next_due = await self._offload(self._hands.ledger.next_due_at)
+        try:
+            next_due = await self._offload(self._hands.ledger.next_due_at)
+        except LedgerClosed:
+            self._stopping = True
+            return
         wait_s = IDLE_S if not busy else 0.05
         if next_due is not None:
             wait_s = min(wait_s, max(0.0, next_due - self._hands.clock()))
