@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ascertain.errors import (
+    ActionNotFound,
+    AscertainError,
     IllegalTransition,
     LedgerClosed,
     LedgerCorrupt,
-    LedgerError,
     LedgerNewer,
 )
 from ascertain.flow.effects import Flow, Setting, advance, invoke, pause, relate, tell
@@ -25,7 +26,8 @@ OBSERVED = "observe"
 
 NOT_RECORDED = "answer_not_recorded"
 RETRY_FIRST_S, RETRY_MOST_S = 0.05, 1.0
-_HOPELESS = (LedgerClosed, LedgerCorrupt, LedgerNewer, IllegalTransition)  # trying again is no use
+# Trying again is of no use.
+_HOPELESS = (ActionNotFound, IllegalTransition, LedgerClosed, LedgerCorrupt, LedgerNewer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,9 @@ def land(
         result = report.result if outcome.effect is Effect.CONFIRMED else None
         try:
             reply = yield from advance(record, move, result)
-        except LedgerError as error:
+        except AscertainError as error:
             insisted = yield from _insist(setting, mine, record, move, result, error)
-            if isinstance(insisted, LedgerError):
+            if isinstance(insisted, AscertainError):
                 return (yield from _give_up(record, mine, outcome, insisted))
             reply = insisted
         if isinstance(reply, Advanced):
@@ -94,8 +96,8 @@ def _insist(
     record: ActionRecord,
     move: Move,
     result: str | None,
-    error: LedgerError,
-) -> Flow[Advanced | Lost | LedgerError]:
+    error: AscertainError,
+) -> Flow[Advanced | Lost | AscertainError]:
     """Try to write the same again while our lease lasts; returns the last error where that ends.
 
     An observed caller is never held, and neither is one that was interrupted.
@@ -104,14 +106,12 @@ def _insist(
     wait_s = RETRY_FIRST_S
     while until is not None and not isinstance(error, _HOPELESS):
         left_s = until - setting.clock()
-        if left_s <= 0 or not (
-            yield from pause(min(left_s, wait_s * (0.5 + setting.dice() / 2)))
-        ):
+        if left_s <= 0 or not (yield from pause(min(left_s, wait_s * (0.5 + setting.dice() / 2)))):
             break
         wait_s = min(RETRY_MOST_S, 2 * wait_s)
         try:
             reply = yield from advance(record, move, result)
-        except LedgerError as again:
+        except AscertainError as again:
             error = again
             continue
         if isinstance(reply, Lost) and _stands(move.after, reply.record):
@@ -121,9 +121,9 @@ def _insist(
 
 
 def _give_up(
-    record: ActionRecord, mine: ActionRecord, outcome: Outcome, error: LedgerError
+    record: ActionRecord, mine: ActionRecord, outcome: Outcome, error: AscertainError
 ) -> Flow[ActionRecord]:
-    """Nothing but the operator's log keeps the answer; the caller is told no more than is written."""
+    """Only the operator's log keeps the answer; the caller is told no more than is written."""
     said = {
         "effect": outcome.effect, "reason": outcome.reason, "provider_ref": outcome.provider_ref,
         "related_ref": outcome.related_ref, "handle": outcome.handle, "code": outcome.code,

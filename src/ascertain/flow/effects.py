@@ -87,7 +87,7 @@ class Relate:
 class Tell:
     """Write one line to the operator's log, because the ledger does not take it; no reply.
 
-    ``said`` goes with the action's id, tool, key and attempt: codes and references, nothing personal.
+    ``said`` goes with the action's id, tool, key and attempt: codes and references only.
     """
 
     record: ActionRecord

@@ -10,11 +10,22 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from ascertain.flow.effects import Ask, Await, Effect, Flow, Inquire, Invoke, Pause, Permit, Relate
+from ascertain.flow.effects import (
+    Ask,
+    Await,
+    Effect,
+    Flow,
+    Inquire,
+    Invoke,
+    Pause,
+    Permit,
+    Relate,
+    Tell,
+)
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advance, Reserve, Take
 from ascertain.model.outcome import Report
@@ -23,6 +34,7 @@ from ascertain.runtime.aio_commit import CommittedThenCancelled, commit_async
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.bodies import Bodies, TaskBody, ThreadBody
 from ascertain.runtime.checks import permitted_async, related_async
+from ascertain.runtime.committer import raised
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.invoke import (
     Opening,
@@ -35,7 +47,7 @@ from ascertain.runtime.invoke import (
     report,
 )
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.sync import POLL_FIRST_S, POLL_MOST_S, land_late
+from ascertain.runtime.sync import POLL_FIRST_S, POLL_MOST_S, land_late, tell_operator
 
 T = TypeVar("T")
 
@@ -112,6 +124,8 @@ class AsyncDriver:
                 return self._permit(record)
             case Relate(record, related_ref):
                 return self._relate(record, related_ref)
+            case Tell(record, event, said):
+                return self._tell(record, event, said)
 
     async def _inquire(self, senders: tuple[str, ...]) -> frozenset[str]:
         return self._hands.inquire(senders)
@@ -123,11 +137,15 @@ class AsyncDriver:
         asked = asked_of(record, await self._arguments(record))
         return await related_async(self._entry, asked._replace(related_ref=related_ref))
 
+    async def _tell(self, record: ActionRecord, event: str, said: Mapping[str, str]) -> None:
+        tell_operator(record, event, said)
+
     async def _commit(self, operation: Reserve | Advance | Take) -> Any:
         try:
             reply = await commit_async(self._hands.committer, operation)
         except CommittedThenCancelled as cancelled:
-            self._interrupt, reply = cancelled, cancelled.reply
+            self._interrupt = cancelled
+            reply = raised(cancelled.reply)
         self._hands.written(operation, reply)
         return reply
 

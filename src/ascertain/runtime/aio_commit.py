@@ -9,7 +9,7 @@ from ascertain.runtime.committer import Committer, raised
 
 
 class CommittedThenCancelled(asyncio.CancelledError):
-    """The caller was cancelled while its commit was written; the commit stands."""
+    """The caller was cancelled during its commit, which went on: the reply (or error) is here."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ async def commit_async(committer: Committer, operation: Operation) -> Reply:
     """Write one operation without blocking the loop. A cancellation waits for the commit.
 
     :raises LedgerError: nothing was written.
-    :raises CommittedThenCancelled: it was written, and the caller has been cancelled.
+    :raises CommittedThenCancelled: the caller has been cancelled; the reply comes with it.
     """
     waiter = _TaskWaiter(asyncio.get_running_loop())
     committer.enqueue(operation, waiter)
@@ -28,7 +28,7 @@ async def commit_async(committer: Committer, operation: Operation) -> Reply:
         return raised(await waiter.future)
     except asyncio.CancelledError as cancelled:
         # the future cannot be cancelled, so the commit has ended before we are told
-        raise CommittedThenCancelled(raised(waiter.future.result())) from cancelled
+        raise CommittedThenCancelled(waiter.future.result()) from cancelled
 
 
 class _Uncancellable(asyncio.Future[Reply]):

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ascertain.flow.attempt import land, sender_of
-from ascertain.flow.effects import Ask, Await, Effect, Flow, Inquire, Invoke, Pause, Permit, Relate
+from ascertain.flow.effects import (
+    Ask,
+    Await,
+    Effect,
+    Flow,
+    Inquire,
+    Invoke,
+    Pause,
+    Permit,
+    Relate,
+    Tell,
+)
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advance, Reserve, Take
 from ascertain.model.outcome import Report
@@ -18,7 +30,7 @@ from ascertain.rules.budget import backoff_s
 from ascertain.rules.news.classify import classify
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.checks import permitted, related
-from ascertain.runtime.hands import Hands
+from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.invoke import (
     Entered,
     Opening,
@@ -97,6 +109,8 @@ class SyncDriver:
             case Relate(record, related_ref):
                 asked = asked_of(record, self._arguments(record))
                 return related(self._entry, asked._replace(related_ref=related_ref))
+            case Tell(record, event, said):
+                return tell_operator(record, event, said)
 
     def _arguments(self, record: ActionRecord) -> dict[str, Any]:
         if self._values is None:
@@ -179,14 +193,13 @@ def land_late(hands: Hands, entry: Entry, record: ActionRecord, news: Report) ->
     """A body that had been given up has ended: its result lands on its own action."""
     setting = hands.setting(entry)
     outcome = classify(news, setting.contract, now=hands.clock())
-    flow = land(setting, record, news, outcome)
-    effect = next(flow)
-    while True:
-        assert isinstance(effect, Advance)  # landing does nothing else
-        reply = hands.committer.commit(effect)
-        hands.written(effect, reply)
-        try:
-            effect = flow.send(reply)
-        except StopIteration as stop:
-            landed: ActionRecord = stop.value
-            return landed
+    return SyncDriver(hands, entry, Keeper()).drive(land(setting, record, news, outcome))
+
+
+def tell_operator(record: ActionRecord, event: str, said: Mapping[str, str]) -> None:
+    """One line of JSON for whoever runs this, at the level of an error."""
+    line = {
+        "event": event, "action": record.id, "tool": record.tool, "key": record.key,
+        "attempt": record.attempt, **said,
+    }  # fmt: skip
+    log.error(json.dumps(line))
