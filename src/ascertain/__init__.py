@@ -1,7 +1,7 @@
 """Every tool call of an agent ends in a known truth.
 
 Write before the wire; keep a lost answer as ``unknown``; ask the provider by the same key before
-anything is repeated; repeat only what the contract makes safe; let the model say only what is known.
+anything is repeated; repeat only what the contract makes safe; say only what is known.
 """
 
 from ascertain.errors import AscertainError, IntentConflict, NotAllowed, Unsettled

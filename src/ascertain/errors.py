@@ -110,7 +110,7 @@ class WeakKey(ContractError):
 
 
 class LookupAnswer(ContractError):
-    """A look-up must return Found, Absent, Refused or Processing, or raise when it has no answer."""
+    """A look-up returns Found, Absent, Refused or Processing, or raises when it has no answer."""
 
     code = "lookup_answer"
     next_step = "Return Absent only when the provider said so; a search that broke must raise."

@@ -54,7 +54,7 @@ def test_req_P03_the_wish_is_partial_when_only_the_notice_is_unknown():
         Part("notice", State.UNKNOWN, essential=False),
     ]
     chinese = [
-        part._replace(name=name) for part, name in zip(english, "库 运 通知".split(), strict=True)
+        part._replace(name=name) for part, name in zip(english, ["库", "运", "通知"], strict=True)
     ]
     assert workflow_state(english) is WorkflowState.PARTIALLY_COMPLETED
     assert workflow_say(english, "en", ("fulfilled", "履约")) == (
@@ -223,8 +223,7 @@ def test_req_P12_two_workers_one_action_one_winner(desk, world, order):
 
     def work() -> None:
         start.wait(5)
-        for _ in range(20):
-            counts.append(desk.app.recover())
+        counts.extend(desk.app.recover() for _ in range(20))
 
     hands = [threading.Thread(target=work) for _ in range(2)]
     for hand in hands:

@@ -218,7 +218,7 @@ def test_req_U13_numbers_keep_their_exact_value(desk, order):
     with desk.session():
         action = refund(order_id=order, amount=Decimal("10.10"), account=9007199254740993)
         with pytest.raises(NotCanonical):
-            refund(order_id=f"{order}-2", amount=Decimal("1"), account=1, rate=float("nan"))
+            refund(order_id=f"{order}-2", amount=Decimal(1), account=1, rate=float("nan"))
     stored = json.loads(desk.app.ledger.arguments(action.id))
     assert (stored["amount"], stored["account"]) == ("10.10", 9007199254740993)
     assert seen == [(Decimal("10.10"), 9007199254740993)]

@@ -168,8 +168,12 @@ def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionReco
         until = turn.until + setting.lease_s
         taken = yield from take(
             Take(
-                owner=setting.sender, now=now, lease_until=until, gone=gone, action_id=record.id
-            )  # fmt: skip
+                owner=setting.sender,
+                now=now,
+                lease_until=until,
+                gone=gone,
+                action_id=record.id,
+            )
         )
         if taken.records:
             return (yield from recover(setting, taken.records[0], turn))
@@ -181,7 +185,7 @@ def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionReco
 
 
 def _as_read(record: ActionRecord, outcome: Outcome, tries: int) -> ActionRecord:
-    """A read's end. One that turned out to write may be unknown; it is said so, and told in the log."""
+    """A read's end. One that turned out to write may be unknown, and is said to be."""
     state = _READ_ENDS.get(outcome.effect, State.REJECTED)
     return record.changed(
         state=state,

@@ -36,9 +36,9 @@ def pursue(
                 at = record.ask_at if decision.what is What.LOOK_UP else record.not_before_at
                 if at is not None and at > now:
                     patient = record.evidence is not Evidence.WORKING
-                    if turn is not None and patient and at < turn.until:
-                        if (yield from pause(at - now)):
-                            continue  # time has passed: decide anew
+                    in_time = turn is not None and patient and at < turn.until
+                    if in_time and (yield from pause(at - now)):
+                        continue  # time has passed: decide anew
                     return (yield from _come_back(setting, record, at)), last
                 if decision.what is What.LOOK_UP:
                     record, lost = yield from look_up(setting, record, turn)

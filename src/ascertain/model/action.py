@@ -13,9 +13,10 @@ class ActionRecord(NamedTuple):
 
     A tuple, because one is built for every row read on the hot path. Times are seconds of the
     ledger's clock. ``slot`` is the turn where the intent is once per session, else empty: with
-    ``intent`` it is unique among live actions. ``n`` counts events and is what a concurrent writer must find unchanged;
-    ``fence`` grows with every take-over. ``not_before_at`` bounds the next send and
-    ``ask_at`` the next look-up; ``suspect`` names senders that were given up but may still be alive.
+    ``intent`` it is unique among live actions. ``n`` counts events and is what a concurrent writer
+    must find unchanged; ``fence`` grows with every take-over. ``not_before_at`` bounds the next
+    send and ``ask_at`` the next look-up; ``suspect`` names senders that were given up but may still
+    be alive.
     """
 
     # who wishes what

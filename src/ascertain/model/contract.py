@@ -1,4 +1,4 @@
-"""What a tool and its provider promise. Nothing is guessed; an undeclared promise is the worst case."""
+"""What a tool and its provider promise. Nothing is guessed; undeclared is the worst case."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Contract:
     :param key_lifetime_s: how long the provider remembers the key; None: not promised.
     :param key_margin_s: taken off the lifetime, for clocks and transport.
     :param refusal_covers_key: a refusal speaks for all attempts with the key.
-    :param unprocessed: HTTP statuses that the provider promises to mean "refused before processing".
+    :param unprocessed: HTTP statuses that mean "refused before processing", by promise.
     :param via: names of the only clients by which this tool can send.
     :param receipt: dotted path of the reference in the returned value; '' = well-known names.
     :param receipt_required: no receipt, no confirmation.

@@ -83,7 +83,7 @@ class Take:
     A lease held by one of ``gone`` (owners proven gone) holds no longer, whatever its time.
 
     With ``action_id`` only that one is meant, due or not, unless a lease on it holds.
-    Each taken one gets ``fence + 1``, ``lease_owner``, ``lease_until`` and ``due_at = lease_until``.
+    Each taken one gets ``fence + 1``, ``lease_owner``, ``lease_until`` and a ``due_at`` at its end.
     ``Taken.previous`` shows whose expired lease it was.
     """
 

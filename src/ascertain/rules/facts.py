@@ -53,7 +53,7 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
             return []
 
 
-def action_facts(record: ActionRecord, contract: Contract, now: float) -> dict[str, Any]:
+def action_facts(record: ActionRecord, now: float) -> dict[str, Any]:
     """One action as the model sees it."""
     facts: dict[str, Any] = {"name": record.tool, "state": str(record.state)}
     if record.provider_ref:
@@ -96,7 +96,7 @@ def facts_of(
     }
     return {
         "workflow_state": str(workflow_state(parts["en"])),
-        "actions": [action_facts(record, contract, now) for record, contract in known],
+        "actions": [action_facts(record, now) for record, _ in known],
         "next_allowed": list(allowed),
         "say": say,
     }

@@ -85,9 +85,15 @@ def take(record: ActionRecord, *, owner: str, until: float) -> ActionRecord:
 
 
 def lose(
-    record: ActionRecord, *, reason: str, suspect: str, now: float, by: By, keep_lease: bool = False,
+    record: ActionRecord,
+    *,
+    reason: str,
+    suspect: str,
+    now: float,
+    by: By,
+    keep_lease: bool = False,
     wait_s: float = 0.0,
-) -> Move:  # fmt: skip
+) -> Move:
     """Nobody knows what became of the attempt: an expired lease, a deadline that has passed.
 
     :param suspect: the sender, while it may still be alive; empty when it is proven gone.

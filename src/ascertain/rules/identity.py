@@ -87,8 +87,8 @@ def match(
     """Find the stored action that a new call belongs to.
 
     :param candidates: stored actions of the same intent (any turn, any state), newest first.
-    :returns: the action and ``intent`` (joined or replayed), ``bound`` (a final rejection that still
-        binds), ``replace`` (the latest final rejection, which the new action must name), or
+    :returns: the action and ``intent`` (joined or replayed), ``bound`` (a final rejection that
+        still binds), ``replace`` (the latest final rejection, which the new action must name), or
         ``(None, "new")``.
     """
     latest_rejection: ActionRecord | None = None

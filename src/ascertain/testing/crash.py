@@ -83,8 +83,8 @@ def crash_everywhere(
 ) -> Iterator[Crash]:
     """Kill ``call`` at its first crash point, then its second, ... until it ends by itself.
 
-    Each is followed by ``recover`` in a fresh process. With ``twice``, recovery is killed at each of
-    its own points as well, and then run once more. Yields after each, for the caller to judge.
+    Each is followed by ``recover`` in a fresh process. With ``twice``, recovery is killed at each
+    of its own points as well, and then run once more. Yields after each, for the caller to judge.
 
     :param call: makes the app, sets ``app.hands.on_effect = plan``, makes the call, closes.
     :param recover: makes the app, sets the plan, recovers what is due.
