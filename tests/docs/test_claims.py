@@ -1,0 +1,438 @@
+"""What the README says happens: a test for each row of its table, and for its figures."""
+
+import asyncio
+import os
+import re
+import signal
+import time
+
+import httpx
+import pytest
+
+from ascertain import (
+    Absent,
+    Ascertain,
+    Budget,
+    Found,
+    IntentConflict,
+    RefusalRule,
+    State,
+    key,
+)
+from ascertain.errors import LedgerFull
+from ascertain.store.ledger import Filter
+from ascertain.testing.world import Behaviour, Provider, World
+from tests.docs.pages import text_of
+
+QUICK = Budget(turn_s=2.0, send_deadline_s=0.5, backoff_s=0.02, backoff_max_s=0.2)
+SETTLING_S = 0.3
+PROVIDERS = {
+    "tickets": Provider(),
+    "listed": Provider(honours_key=False),
+    "blind": Provider(honours_key=False, lookup=False),
+}
+REFUSALS = [
+    RefusalRule(code=code, kind="already_exists", related_path="error.ref")
+    for code in ("OPEN_TICKET_EXISTS", "ALREADY_EXISTS")
+]
+SHOWN = {}
+
+
+def shows(row):
+    """This test shows what the row says that begins so."""
+
+    def keep(test):
+        SHOWN.setdefault(row, []).append(test.__name__)
+        return test
+
+    return keep
+
+
+class Desk:
+    """One app, and one tool for each kind of provider."""
+
+    def __init__(self, world, folder):
+        self.world = world
+        self.app = Ascertain(f"sqlite:///{folder}/ledger.db", worker="none", lease_s=0.3)
+        self.client = self.app.watch(httpx.Client(base_url=world.url))
+        self.die = False
+
+    def tool(self, collection="tickets", **said):
+        provider = PROVIDERS[collection]
+        promises = {"key_lifetime": "24h"} if provider.honours_key else {}
+        promises |= {"identity": ["order_id"], "wording": ["issue"], "budget": QUICK, **said}
+
+        @self.app.tool(**promises)
+        def create_ticket(order_id: str, issue: str = "", amount: int = 1) -> dict:
+            body = {"order": order_id, "issue": issue, "amount": amount}
+            headers = {"Idempotency-Key": key()}
+            reply = self.client.post(f"/{collection}", json=body, headers=headers)
+            if self.die:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return reply.raise_for_status().json()
+
+        @create_ticket.check_related
+        def is_theirs(action):
+            return action.principal == "u7"
+
+        if provider.lookup:
+
+            @create_ticket.lookup(absence_final_after=SETTLING_S)
+            def find_ticket(action):
+                reply = self.client.get(f"/{collection}", params={"request": action.key})
+                rows = reply.raise_for_status().json()
+                return Found(rows[0]["ref"], count=len(rows)) if rows else Absent
+
+        return create_ticket
+
+    def session(self, id="chat-42", principal="u7"):
+        return self.app.session(id, principal=principal)
+
+    def posts(self, order):
+        return self.world.arrivals(method="POST", order=order)
+
+    def only(self):
+        (record,) = self.app.ledger.find(Filter())
+        return record
+
+    def recover(self, within_s=8.0):
+        """Let a worker pass until the only action is settled or waits for a person."""
+        give_up_at = time.monotonic() + within_s
+        while True:
+            self.app.recover()
+            record = self.only()
+            if record.terminal or record.review is not None:
+                return record
+            assert time.monotonic() < give_up_at, f"still {record.state} ({record.reason})"
+
+
+@pytest.fixture(scope="module")
+def world():
+    with World(dict(PROVIDERS)) as world:
+        yield world
+
+
+@pytest.fixture
+def desk(world, tmp_path):
+    desk = Desk(world, tmp_path)
+    yield desk
+    desk.app.close()
+    desk.client.close()
+
+
+@pytest.fixture
+def order(request):
+    return f"A-{request.node.name}-{time.monotonic_ns()}"
+
+
+@shows("the reply is lost after the provider did it")
+def test_it_asks_by_the_same_key_and_finds_it(desk, world, order):
+    world.script("tickets", {"order": order}, ["reply_lost"])
+    create = desk.tool()
+    with desk.session():
+        ticket = create(order_id=order)
+    (effect,) = world.effects(order=order)
+    assert (ticket.state, ticket.provider_ref) == (State.CONFIRMED, effect.ref)
+    assert len(desk.posts(order)) == 1
+    assert world.arrivals(method="GET", key=ticket.key)
+
+
+@shows("the request is lost")
+def test_it_asks_and_sends_again_with_the_same_key(desk, world, order):
+    world.script("tickets", {"order": order}, ["request_lost"])
+    create = desk.tool()
+    with desk.session():
+        ticket = create(order_id=order)
+    assert ticket.state is State.CONFIRMED
+    assert [post.key for post in desk.posts(order)] == [ticket.key] * 2
+    asked, sent = world.arrivals(method="GET", key=ticket.key)[0], desk.posts(order)[1]
+    assert asked.number < sent.number
+
+
+@shows("the process dies between send and record")
+@pytest.mark.parametrize("collection, ends", [("listed", "confirmed"), ("blind", "unknown")])
+def test_another_process_asks_and_never_runs_it_again(desk, world, order, collection, ends):
+    create = desk.tool(collection)
+    child = os.fork()
+    if child == 0:
+        desk.die = True
+        with desk.session():
+            create(order_id=order)
+        os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    assert desk.only().state is State.SENT
+    record = desk.recover()
+    assert record.state == ends
+    assert [event.event for event in desk.app.ledger.events(record.id)][:3] == [
+        "prepare", "send", "lose",
+    ]  # fmt: skip
+    assert len(desk.posts(order)) == world.count(order=order) == 1
+
+
+@shows("the provider can neither be asked nor safely be sent the same again")
+def test_a_case_is_opened_and_nothing_is_sent_twice(desk, world, order):
+    world.script("blind", {"order": order}, ["reply_lost"])
+    create = desk.tool("blind")
+    with desk.session():
+        ticket = create(order_id=order)
+        assert create(order_id=order).id == ticket.id
+    assert (ticket.state, ticket.record.review) == (State.UNKNOWN, "cannot_ask")
+    assert "a person will check it" in ticket.say()
+    assert desk.app.ledger.events(ticket.id)
+    assert desk.app.recover() == 0
+    assert len(desk.posts(order)) == 1
+
+
+@shows("429 or 503 with a wait beyond the budget")
+@pytest.mark.parametrize("refusal", ["throttled", "unavailable_503_before"])
+def test_the_turn_ends_honestly_and_the_background_goes_on(desk, world, order, refusal):
+    world.script("tickets", {"order": order}, [Behaviour(refusal, retry_after_s=1)])
+    create = desk.tool(budget=Budget(turn_s=0.5, send_deadline_s=0.4, backoff_s=0.02))
+    with desk.session():
+        ticket = create(order_id=order)
+    assert ticket.state is State.UNKNOWN
+    assert "Not confirmed as submitted yet" in ticket.say()
+    assert ticket.say("zh-CN") == "暂未确认提交"
+    assert len(desk.posts(order)) == 1
+    assert desk.recover().state is State.CONFIRMED
+    assert [post.key for post in desk.posts(order)] == [ticket.key] * 2
+
+
+@shows("401, 403")
+@pytest.mark.parametrize("refusal", ["unauthorised_401", "forbidden_403"])
+def test_it_stops_and_the_person_has_to_log_in(desk, world, order, refusal):
+    world.script("tickets", {"order": order}, [refusal])
+    create = desk.tool()
+    with desk.session():
+        ticket = create(order_id=order)
+    assert (ticket.state, ticket.kind, ticket.record.final) == (State.REJECTED, "auth", 1)
+    assert "log in or be authorised" in ticket.say()
+    assert ticket.facts()["next_allowed"] == ["ask_person"]
+    assert len(desk.posts(order)) == 1
+
+
+@shows('"already exists"')
+@pytest.mark.parametrize("who, told", [("u7", "T850"), ("u8", None)])
+def test_the_existing_one_is_told_to_whom_it_belongs(desk, world, order, who, told):
+    world.script("tickets", {"order": order}, ["business_refusal"])
+    create = desk.tool(refusals=REFUSALS)
+    with desk.session(principal=who):
+        ticket = create(order_id=order)
+    assert (ticket.state, ticket.kind) == (State.REJECTED, "already_exists")
+    assert ticket.related_ref == told
+
+
+@shows('"already exists"')
+def test_the_existing_one_may_be_our_own(desk, world, order):
+    world.script("listed", {"order": order}, ["reply_lost", "already_exists"], lookup=["miss"] * 2)
+    create = desk.tool("listed", refusals=REFUSALS)
+    with desk.session():
+        create(order_id=order)
+    record = desk.recover()
+    assert (record.state, world.count(order=order)) == (State.CONFIRMED, 1)
+
+
+@shows("a 2xx whose body says error")
+def test_the_body_is_read_before_the_status_is_believed(desk, world, order):
+    world.script("tickets", {"order": order}, ["error_body_2xx"])
+    create = desk.tool()
+    with desk.session():
+        ticket = create(order_id=order)
+    assert (ticket.state, ticket.record.code) == (State.REJECTED, "REFUSED_BY_POLICY")
+    assert desk.posts(order)[0].answered == "200"
+
+
+@shows('the effect lands after the look-up said "absent"')
+def test_absence_counts_only_when_it_is_final(desk, world, order):
+    world.script("listed", {"order": order}, [Behaviour("late_execution", seconds=SETTLING_S / 2)])
+    create = desk.tool("listed")
+    with desk.session():
+        create(order_id=order)
+    record = desk.recover()
+    assert "absent" in [event.reason for event in desk.app.ledger.events(record.id)]
+    assert (record.state, record.attempt) == (State.CONFIRMED, 1)
+    assert world.count(order=order) == 1
+
+
+@shows("the model rewords its text or the framework gives a new call id")
+def test_it_is_the_same_action(desk, order):
+    create = desk.tool()
+    with desk.session():
+        first = create.options(call_id="call-1")(order_id=order, issue="noise on the left")
+        again = create.options(call_id="call-2")(order_id=order, issue="the left side crackles")
+    assert (first.id, again.how) == (again.id, "replayed")
+    assert [post.args["issue"] for post in desk.posts(order)] == ["noise on the left"]
+
+
+@shows("two tabs, two agents, two processes")
+@pytest.mark.parametrize(
+    "once_per, sessions",
+    [
+        ("session", [("chat-42", "u7"), ("chat-42", "u7")]),
+        ("principal", [("tab-1", "u7"), ("tab-2", "u7")]),
+        ("tenant", [("phone", "agent-1"), ("chat", "agent-2")]),
+    ],
+)
+def test_it_is_one_action(desk, world, order, once_per, sessions):
+    create = desk.tool(once_per=once_per)
+    children = []
+    for session, principal in sessions:
+        child = os.fork()
+        if child == 0:
+            with desk.session(session, principal):
+                state = create(order_id=order).state
+            os._exit(0 if state is State.CONFIRMED else 1)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    assert world.count(order=order) == 1
+    assert desk.only().state is State.CONFIRMED
+
+
+@shows("the same intent with another amount")
+def test_another_amount_is_a_conflict(desk, order):
+    create = desk.tool()
+    with desk.session():
+        create(order_id=order, amount=5)
+        with pytest.raises(IntentConflict, match="amount"):
+            create(order_id=order, amount=50)
+    assert len(desk.posts(order)) == 1
+
+
+def refused(desk):
+    return httpx.Client(base_url="http://127.0.0.1:9"), None
+
+
+def no_such_name(desk):
+    return httpx.Client(base_url="http://nobody.invalid"), None
+
+
+def pool_is_taken(desk):
+    limits, timeout = httpx.Limits(max_connections=1), httpx.Timeout(1, pool=0.05)
+    client = httpx.Client(base_url=desk.world.url, limits=limits, timeout=timeout)
+    return client, client.stream("GET", "/tickets")
+
+
+@shows("connection refused, DNS, pool timeout")
+@pytest.mark.parametrize("nowhere", [refused, no_such_name, pool_is_taken])
+def test_what_never_left_is_withdrawn_and_may_be_called_again(desk, order, nowhere):
+    client, held = nowhere(desk)
+    desk.app.watch(client)
+    if held is not None:
+        held.__enter__()
+
+    @desk.app.tool(identity=["order_id"], budget=QUICK)
+    def create_ticket(order_id: str) -> dict:
+        return client.post("/tickets", json={"order": order_id}).json()
+
+    with desk.session():
+        ticket = create_ticket(order_id=order)
+    events = [event.event for event in desk.app.ledger.events(ticket.id)]
+    assert (ticket.state, ticket.kind) == (State.REJECTED, "withdrawn")
+    assert events == ["prepare", "send", "unsend", "send", "unsend", "withdraw"]
+    assert ticket.facts()["next_allowed"] == ["call_again", "ask_person"]
+    assert desk.posts(order) == []
+    if held is not None:
+        held.__exit__(None, None, None)
+    client.close()
+
+
+@shows("the disk is full before the send")
+def test_a_full_disk_means_that_nothing_is_called(desk, order):
+    create = desk.tool()
+    desk.app.ledger._floor_bytes, desk.app.ledger._space_known_until = 1 << 62, 0.0
+    with desk.session(), pytest.raises(LedgerFull):
+        create(order_id=order)
+    assert desk.posts(order) == []
+    assert desk.app.ledger.find(Filter()) == []
+
+
+@shows("the disk is full after the answer")
+def test_an_answer_that_cannot_be_written_is_found_by_its_key(desk, order, caplog):
+    runs = []
+
+    @desk.app.tool(identity=["order_id"], budget=QUICK)
+    def create_ticket(order_id: str) -> dict:
+        runs.append(order_id)
+        space(desk.app.ledger, 0)
+        return {"id": "T900", "text": "x" * 50_000}
+
+    @create_ticket.lookup()
+    def find_ticket(action):
+        return Found("T900") if runs else Absent
+
+    with desk.session():
+        ticket = create_ticket(order_id=order)
+    assert (ticket.state, ticket.reason) == (State.UNKNOWN, "answer_not_recorded")
+    (line,) = [r.getMessage() for r in caplog.records if "answer_not_recorded" in r.getMessage()]
+    assert ticket.key in line
+    assert "T900" in line
+    assert desk.only().state is State.SENT
+    space(desk.app.ledger, 10_000)
+    give_up_at = time.monotonic() + 5
+    while (record := desk.only()).state is not State.CONFIRMED and time.monotonic() < give_up_at:
+        desk.app.recover()
+    assert (record.state, record.provider_ref, runs) == (State.CONFIRMED, "T900", [order])
+
+
+def space(ledger, pages):
+    """Let the ledger's file grow by so many pages and no more."""
+    with ledger._file.writing() as db:
+        (now,) = db.execute("PRAGMA page_count").fetchone()
+        db.execute(f"PRAGMA max_page_count = {now + pages}")
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_every_row_has_its_test(readme):
+    table = re.search(r"\n\|---\|---\|---\|\n(.*?)\n\n", text_of(readme), re.DOTALL)[1]
+    rows = [line.strip("| ").split(" | ")[0] for line in table.splitlines()]
+    assert len(rows) == len(SHOWN)
+    if readme == "README.md":
+        assert all(row.startswith(shown) for row, shown in zip(rows, SHOWN, strict=True))
+
+
+# --------------------------------------------------------------------------------- "How fast"
+
+
+@pytest.fixture
+def written(desk):
+    """How many operations each transaction of the ledger had."""
+    sizes, submit = [], desk.app.ledger.submit
+
+    def counting(operations):
+        sizes.append(len(operations))
+        return submit(operations)
+
+    desk.app.ledger.submit = counting
+    return sizes
+
+
+def test_a_guarded_write_is_exactly_two_durable_commits(desk, order, written):
+    create = desk.tool()
+    with desk.session():
+        create(order_id=order)
+    assert written == [1, 1]
+
+
+def test_a_guarded_read_writes_nothing(desk, written):
+    @desk.app.read()
+    def read_order(order_id: str) -> dict:
+        return {"id": order_id}
+
+    with desk.session():
+        assert read_order("A123").state is State.CONFIRMED
+    assert written == []
+
+
+async def test_concurrent_callers_share_commits(desk, written):
+    @desk.app.tool(identity=["order_id"])
+    async def create_ticket(order_id: str) -> dict:
+        return {"id": order_id}
+
+    async def one(order):
+        async with desk.session(f"chat-{order}"):
+            return await create_ticket(order_id=order)
+
+    made = await asyncio.gather(*(one(str(number)) for number in range(40)))
+    assert all(action.state is State.CONFIRMED for action in made)
+    assert sum(written) == 80
+    assert len(written) < 40
