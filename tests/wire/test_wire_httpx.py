@@ -189,6 +189,24 @@ def test_req_F10_a_transport_around_ours_is_counted_send_by_send(lib, server, lo
     assert (trace.sends, trace.left, trace.http_status) == (2, True, 200)
 
 
+def test_req_F10_a_transport_that_asks_again_on_the_same_connection_is_counted(lib, server, log):
+    class Insisting(lib.HTTPTransport):
+        def handle_request(self, request):
+            response = super().handle_request(request)
+            while response.status_code == 503:
+                response.read()
+                response.close()
+                response = super().handle_request(request)
+            return response
+
+    with client_of(lib, transport=Insisting(verify=TRUSTS_NONE)) as client:
+        assert client.post(server.url("/flaky?fail=2&code=503")).status_code == 200
+    ledger = server.settle()
+    assert (ledger.connections, len(ledger.heads)) == (1, 3)
+    assert log.trace().sends == 3
+    assert log.trace().complete is True
+
+
 def test_req_U11_a_transport_around_ours_ends_in_time_too(lib, server, log):
     class Around(lib.BaseTransport):
         def __init__(self):
