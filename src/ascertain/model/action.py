@@ -87,7 +87,7 @@ class ActionRecord(NamedTuple):
         values = list(self)
         for name, value in changes.items():
             values[_AT[name]] = value
-        return tuple.__new__(ActionRecord, values)
+        return ActionRecord._make(values)
 
     @property
     def terminal(self) -> bool:

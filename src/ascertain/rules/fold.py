@@ -99,7 +99,7 @@ def lose(
     :param suspect: the sender, while it may still be alive; empty when it is proven gone.
     :param wait_s: back-off before a next send.
     """
-    lease = {} if keep_lease else {**FREE, "due_at": now}
+    lease: dict[str, Any] = {} if keep_lease else {**FREE, "due_at": now}
     return move(
         record, Event.LOSE, by, reason, now,
         sends=record.sends + 1, doubt=record.doubt + 1, last_possible_at=now,
