@@ -62,11 +62,77 @@ class Ended:
 Story = Generator[Child, Ended, None]
 
 
-@dataclass(slots=True)
+class Process:
+    """One forked child at work: it can be stopped, woken and killed, and be waited for."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        """Start it."""
+        self._out = os.memfd_create("told")  # no pipe: nobody reads while the child still writes
+        self.pid = fork()
+        if self.pid == 0:
+            _live(work, self._out)
+        self.pidfd = os.pidfd_open(self.pid)
+        self._ended: Ended | None = None
+
+    def kill(self) -> None:
+        """SIGKILL, whatever it does, stopped or not."""
+        self.signal(signal.SIGKILL)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        signal.pidfd_send_signal(self.pidfd, number)
+
+    def wait_stopped(self, within_s: float = 10.0) -> float:
+        """Wait until it has stopped itself; returns when that was seen (wall clock)."""
+        give_up_at = time.monotonic() + within_s
+        while True:
+            pid, how = os.waitpid(self.pid, os.WUNTRACED | os.WNOHANG)
+            if pid and os.WIFSTOPPED(how):
+                return time.time()
+            if pid:
+                self._ended = self._ended_by(how)
+                raise RuntimeError(f"the child {self.pid} ended instead of stopping ({how})")
+            if time.monotonic() > give_up_at:
+                raise TimeoutError(f"the child {self.pid} has not stopped")
+            select.select([], [], [], LOOK_S)
+
+    def end(self, within_s: float = 30.0) -> Ended:
+        """Wait for its end.
+
+        :raises RuntimeError: it broke. TimeoutError: it goes on; it is killed then.
+        """
+        if self._ended is None:
+            ready, _, _ = select.select([self.pidfd], [], [], within_s)
+            if not ready:
+                self.kill()
+            _, how = os.waitpid(self.pid, 0)
+            self._ended = self._ended_by(how)
+            if not ready:
+                raise TimeoutError(f"the child {self.pid} did not end within {within_s:g} s")
+        return self._ended
+
+    def abandon(self) -> None:
+        """Kill it, if it is still there."""
+        if self._ended is None:
+            self.kill()
+            self.end()
+
+    def _ended_by(self, how: int) -> Ended:
+        at = time.time()
+        os.close(self.pidfd)
+        with os.fdopen(self._out, "rb") as out:
+            out.seek(0)
+            text = out.read()
+        if os.WIFSIGNALED(how) and os.WTERMSIG(how) == signal.SIGKILL:
+            return Ended(True, at)
+        if how != 0:
+            raise RuntimeError(f"the child {self.pid} broke instead of being killed ({how})")
+        return Ended(False, at, json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
 class _Running:
-    pid: int
-    pidfd: int
-    out: int
+    process: Process
     child: Child
     story: Story
     give_up_at: float
@@ -91,30 +157,26 @@ def run_stories(stories: Iterable[Story], *, at_once: int = 4) -> int:
             ready, _, _ = select.select(list(running), [], [], LOOK_S if watched else 1.0)
             for pidfd in ready:
                 one = running.pop(pidfd)
-                ended = _collect(one)
+                ended = one.process.end()
                 killed += ended.killed
                 _go_on(running, one.story, ended)
             for one in running.values():
                 if one.child.kill_when is not None and one.child.kill_when():
-                    os.kill(one.pid, signal.SIGKILL)
+                    one.process.kill()
                 elif time.monotonic() > one.give_up_at:
-                    raise TimeoutError(f"the child {one.pid} neither ended nor was killed")
+                    raise TimeoutError(f"the child {one.process.pid} goes on and on")
     finally:
         for one in running.values():
-            os.kill(one.pid, signal.SIGKILL)
-            os.waitpid(one.pid, 0)
+            one.process.kill()
+            one.process.end()
 
 
 def run_child(work: Callable[[], Any], at_most_s: float = 40.0) -> Any:
     """Run one piece of work in a process of its own, to its end."""
-    values = list[Any]()
-
-    def story() -> Story:
-        values.append((yield Child(work, at_most_s=at_most_s)).value)
-
-    if run_stories([story()]):
+    ended = Process(work).end(at_most_s)
+    if ended.killed:
         raise RuntimeError("the child was killed and should not have been")
-    return values[0]
+    return ended.value
 
 
 def fork() -> int:
@@ -129,12 +191,8 @@ def _go_on(running: dict[int, _Running], story: Story, ended: Ended | None) -> N
         child = next(story) if ended is None else story.send(ended)
     except StopIteration:
         return
-    out = os.memfd_create("told")  # no pipe: nobody reads while the child still writes
-    pid = fork()
-    if pid == 0:
-        _live(child.work, out)
-    pidfd = os.pidfd_open(pid)
-    running[pidfd] = _Running(pid, pidfd, out, child, story, time.monotonic() + child.at_most_s)
+    process = Process(child.work)
+    running[process.pidfd] = _Running(process, child, story, time.monotonic() + child.at_most_s)
 
 
 def _live(work: Callable[[], Any], out: int) -> NoReturn:
@@ -149,17 +207,3 @@ def _live(work: Callable[[], Any], out: int) -> NoReturn:
         sys.stderr.flush()
     finally:
         os._exit(code)
-
-
-def _collect(one: _Running) -> Ended:
-    _, how = os.waitpid(one.pid, 0)
-    at = time.time()
-    os.close(one.pidfd)
-    with os.fdopen(one.out, "rb") as out:
-        out.seek(0)
-        text = out.read()
-    if os.WIFSIGNALED(how) and os.WTERMSIG(how) == signal.SIGKILL:
-        return Ended(True, at)
-    if how != 0:
-        raise RuntimeError(f"the child {one.pid} broke instead of being killed ({how})")
-    return Ended(False, at, json.loads(text))
