@@ -32,6 +32,7 @@ class Http2Server:
         self.effects = []
         self.connections = 0
         self.broken = []
+        self.going = False
         self.stopping = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
@@ -66,6 +67,8 @@ class Http2Server:
             data = sock.recv(65536)
             if not data:
                 return
+            if self.going:  # away: what still comes is dropped
+                continue
             for event in talk.receive_data(data):
                 if isinstance(event, h2.events.RequestReceived):
                     self.heads.append(dict(event.headers)[b":path"].decode())
@@ -193,6 +196,7 @@ async def test_req_F10_going_away_during_an_upload_is_proof_of_not_processed(lib
         if len(streams) == 2:
             server.answer(talk, streams[0])
             talk.close_connection(error_code=0, last_stream_id=streams[0])
+            server.going = True
 
     async def source():
         yield b"first half"

@@ -160,6 +160,9 @@ def test_req_F10_an_adapter_with_pools_of_its_own_counts_as_left(session, log):
         def get_connection_with_tls_context(self, request, verify, proxies=None, cert=None):
             return HTTPConnectionPool("127.0.0.1", port)
 
+        def get_connection(self, url, proxies=None):  # its name before 2.32
+            return HTTPConnectionPool("127.0.0.1", port)
+
     session.mount("http://", OwnPool())
     with refusing() as port, pytest.raises(requests.ConnectionError):
         session.post(f"http://127.0.0.1:{port}/ok")

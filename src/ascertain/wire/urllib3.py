@@ -141,6 +141,9 @@ class ConnectionHooks(_Connection):
         self._connecting = True
         try:
             super().connect()
+        except TimeoutError:  # which older releases take for an error of the proxy
+            passage.gate()
+            raise
         finally:
             self._connecting = False
             self.timeout = own
