@@ -35,6 +35,12 @@ def test_every_public_name_has_a_heading(name):
     assert f"\n### {name}\n" in text_of("docs/reference/python.md")
 
 
+def test_every_option_of_the_app_is_told():
+    page = text_of("docs/reference/python.md")
+    options = inspect.signature(ascertain.Ascertain).parameters
+    assert [name for name in options if f"`{name}`" not in page] == []
+
+
 @pytest.mark.parametrize("kind", [errors.AscertainError, *errors_below(errors.AscertainError)])
 def test_every_error_is_told_with_its_code_and_next_step(kind):
     (line,) = [
