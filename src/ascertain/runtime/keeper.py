@@ -13,6 +13,8 @@ from time import monotonic
 
 log = logging.getLogger("ascertain")
 
+GRACE_S = 0.25  # for a body whose client has just ended its request, as bodies on a loop have
+
 
 class Keeper:
     """One thread that calls back whatever is still running at its deadline."""

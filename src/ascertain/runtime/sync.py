@@ -41,7 +41,7 @@ from ascertain.runtime.invoke import (
     open_lookup,
     report,
 )
-from ascertain.runtime.keeper import Keeper
+from ascertain.runtime.keeper import GRACE_S, Keeper
 from ascertain.runtime.registry import Entry
 
 T = TypeVar("T")
@@ -127,7 +127,10 @@ class SyncDriver:
         if not lease_covers(record, deadline_s, self._hands.clock()):
             return report(entry, opening, error=NotSent("lease_ran_out"))
         values = self._arguments(record)
-        with self._keeper.watching(deadline_s, lambda: self._give_up(record)):
+        # a watched client ends its request at the deadline: its body comes back with what it knows,
+        # and the turn goes on from there
+        patience_s = deadline_s + min(GRACE_S, self._hands.lease_s / 2)
+        with self._keeper.watching(patience_s, lambda: self._give_up(record)):
             inject = {Attempt: opening.attempt}
             return self._run(opening, lambda: entry.signature.call(entry.body, values, inject))
 
