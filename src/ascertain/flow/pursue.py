@@ -132,12 +132,11 @@ def _end(setting: Setting, record: ActionRecord, decision: Decision) -> Flow[Act
 
 
 def _next_at(record: ActionRecord, setting: Setting) -> float:
-    """When the background should go on with an action whose turn is spent."""
+    """When the background should go on with an action whose turn is spent: it may send."""
     now = setting.clock()
-    decision = decide(view_of(record, setting.contract, now, None))
-    at = record.ask_at if decision.what is What.LOOK_UP else record.not_before_at
+    at = record.not_before_at or now
     last = budget.last_send_at(record, setting.contract)
-    return max(now, at or now) if last is None else max(now, min(at or now, last))
+    return max(now, at if last is None else min(at, last))
 
 
 def _let_go(setting: Setting, record: ActionRecord, due_at: float | None) -> Flow[ActionRecord]:
