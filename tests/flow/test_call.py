@@ -243,6 +243,17 @@ def test_an_interrupted_caller_leaves_an_honest_record_and_does_no_more():
     assert (record.state, record.lease_owner, record.due_at) == (State.UNKNOWN, None, NOW)
 
 
+def test_an_interrupted_caller_stops_even_where_its_own_process_has_taken_the_action_over():
+    def given_up(stage):
+        stage.taken_over(ME)
+        stage.somebody(state=State.UNKNOWN, doubt=1)
+
+    stage = Stage(KEYED).on(Invoke, meanwhile(given_up, INTERRUPTED))
+    ended = play(stage)
+    assert stage.story[2:] == ["write: lose (lost)", "write: late_unknown"]
+    assert (ended.record.state, ended.record.lease_owner) == (State.UNKNOWN, ME)
+
+
 def test_a_body_that_still_runs_is_given_up_and_remembered_as_one_that_may_send():
     stage = Stage().on(Invoke, STILL_RUNNING)
     ended = play(stage)
