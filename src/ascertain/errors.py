@@ -220,7 +220,7 @@ class LedgerBusy(LedgerError):
 
 
 class LedgerFull(LedgerError):
-    """The disk is full, or has less free space than the floor; nothing was sent."""
+    """The disk is full, or has less free space than the floor; nothing new is begun."""
 
     code = "ledger_full"
     next_step = "Free disk space; `ascertain doctor` shows the floor and what is left."

@@ -129,6 +129,7 @@ def test_every_reason_is_reached_by_some_run(heard, tmp_path):
         _contradiction(runs)
         _frozen_sender(runs)
         _joined_after_a_crash(runs)
+        runs.client.close()
     silent = sorted(set(Reason) - set(heard))
     print()
     for reason, times in heard.items():

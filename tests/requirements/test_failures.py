@@ -86,12 +86,12 @@ def test_req_F02_throttled_within_the_budget_waits_the_advised_time(desk, world,
     "text, seconds",
     [
         ("120", 120.0), ("0", 0.0), ("Mon, 30 Nov 2026 00:01:00 GMT", 60.0),
-        ("Sun, 29 Nov 2026 00:00:00 GMT", 0.0), ("-1", None), ("1.5", None), ("inf", None),
+        ("Sun, 29 Nov 2026 00:00:00 GMT", 0.0), ("-1", None), ("1.5", 2.0), ("inf", None),
         ("soon", None), ("", None),
     ],
 )  # fmt: skip
 def test_req_F02_both_forms_of_retry_after_are_read_strictly(text, seconds):
-    """Whole seconds or an HTTP date, never below zero; anything else is no advice."""
+    """Seconds (rounded up) or an HTTP date, never below zero; anything else is no advice."""
     midnight = 1795996800.0  # Mon, 30 Nov 2026 00:00:00 GMT
     assert retry_after_s(text, now=midnight) == seconds
 
@@ -215,9 +215,9 @@ def test_req_F08_another_exact_value_on_a_live_intent_is_a_conflict(desk, world,
     with desk.session():
         create(order_id=order, amount=5)
         with pytest.raises(IntentConflict, match="Different: amount") as conflict:
-            create(order_id=order, amount=50)
+            create(order_id=order, amount=98765432)
     assert conflict.value.context["fields"] == ["amount"]
-    assert "50" not in str(conflict.value)
+    assert "98765432" not in str(conflict.value)
     assert len(posts(world, "tickets", order)) == 1
 
 
@@ -300,6 +300,27 @@ def test_req_F12_permission_consent_and_preconditions_come_first(desk, order):
     ]  # fmt: skip
     assert all(end.state is State.REJECTED and end.record.final for end in ends[:3])
     assert sent == ["d"]
+
+
+def test_req_F12_a_check_that_breaks_allows_nothing_and_binds_nothing(desk, order):
+    """Its failure is logged; the call is withdrawn, recorded, and free to be made again."""
+    works = []
+
+    def permission(call):
+        if not works:
+            raise ConnectionError("the directory is down")
+        return True
+
+    @desk.app.tool(name="close", noun="account", permission=permission)
+    def close(order_id: str) -> dict:
+        return {"id": "C1"}
+
+    with desk.session():
+        action = close(order_id=order)
+        works.append(True)
+        again = close(order_id=order)
+    assert (action.state, action.kind, action.reason) == (State.REJECTED, "withdrawn", "unchecked")
+    assert again.state is State.CONFIRMED
 
 
 def test_req_F12_permission_is_checked_again_before_a_late_send(desk, world, order):

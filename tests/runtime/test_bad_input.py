@@ -160,7 +160,7 @@ def test_two_tools_with_one_name_or_one_noun(app, pay):
         def print_invoice() -> None: ...
 
 
-def test_a_lookup_that_returns_none_is_a_defect_and_no_absence(app, sent):
+def test_a_lookup_that_returns_none_is_a_defect_and_no_absence(app, sent, caplog):
     """A search that broke is not absence: unknown, nothing sent again, and the log says so."""
 
     @app.tool(budget=Budget(turn_s=0.3, backoff_s=0.2, unanswered=2))
@@ -175,6 +175,9 @@ def test_a_lookup_that_returns_none_is_a_defect_and_no_absence(app, sent):
     with app.session("s", principal="u"):
         action = pay(order_id="A1")
     assert action.state is State.UNKNOWN
+    assert "The look-up of pay returned NoneType, which is no answer. Next: Return Absent" in (
+        caplog.text
+    )
     reasons = [event.reason for event in app.ledger.events(action.id)]
     assert "lookup_answer" in reasons
     assert sent == ["A1"]

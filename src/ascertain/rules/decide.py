@@ -76,7 +76,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.SENDER_MAY_LIVE: "The provider has no record, but an earlier sender may still be alive.",
     Reason.CANNOT_ASK: "The answer was lost, and the provider can neither be asked nor safely "
     "be sent the same again.",
-    Reason.BUDGET_SPENT: "The action's budget is spent; a person decides.",
+    Reason.BUDGET_SPENT: "The action's budget is spent; nothing more is sent by itself.",
     Reason.LEFT_OPEN: "Best effort: it stays unconfirmed and nobody needs to decide.",
     Reason.CONTRADICTION: "Evidence contradicts what was settled; a person looks at it.",
     Reason.RECOUNT: "Confirmed where a double is possible; the provider's records are counted.",

@@ -38,6 +38,7 @@ from ascertain.runtime.committer import raised
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.invoke import (
     Opening,
+    answered,
     asked_of,
     drained,
     enter,
@@ -191,7 +192,7 @@ class AsyncDriver:
         news = await self._wait(opening, body, deadline_s)
         if news.live:
             body.give_up()
-        return news
+        return answered(entry, news)
 
     def _start(
         self, opening: Opening, call: Callable[[], Any], is_async: bool | None = None

@@ -47,6 +47,10 @@ class Ascertain:
     :param worker: ``embedded`` recovers open actions in a thread of this process from the first
         write on; ``none`` leaves that to ``ascertain worker`` and to callers.
     :param mode: ``guard``, or ``observe``: record and judge, change nothing.
+    :param queue_bound: how many operations may wait for the ledger before a call is refused.
+    :param lease_s: how long a lease lasts beyond the deadline of what it covers, in seconds; longer
+        than the ledger may make anybody wait.
+    :param clock: the ledger's clock; for tests.
     :raises ContractError: an option that makes no sense.
     """
 

@@ -63,6 +63,13 @@ class Bodies:
         self._pool: ThreadPoolExecutor | None = None
         self.tasks: set[asyncio.Future[Any]] = set()
 
+    def room_beside(self, mine: int) -> int:
+        """How many threads there are for somebody with ``mine`` pieces of work in hand.
+
+        Each of these may need one at any moment, whether it has one just now or not.
+        """
+        return max(0, self._bound - max(mine, self._busy))
+
     def start(self, work: Callable[[], Any]) -> ThreadBody | None:
         """Run sync work in a thread; None when all are taken."""
         with self._lock:

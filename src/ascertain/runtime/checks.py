@@ -9,24 +9,27 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Kind
 from ascertain.runtime.hands import log
 from ascertain.runtime.invoke import Asked, asked_of
-from ascertain.runtime.registry import Entry
+from ascertain.runtime.registry import Check, Entry
 from ascertain.runtime.scope import Session
 
 Denied = tuple[Kind, str]
 
 
 def denied(entry: Entry, session: Session, asked: Asked) -> Denied | None:
-    """Why a call must not be sent, or None. A check that raises denies.
+    """Why a call must not be sent, or None.
 
-    The outcome is recorded with the action; nothing is sent.
+    The outcome is recorded with the action; nothing is sent. A check that raises has not allowed
+    it either: the call is withdrawn, and free to be made again.
     """
     if entry.consent is not None and entry.consent not in session.consents:
         return Kind.AUTH, "consent"
-    if entry.permission is not None and entry.permission(asked) is not True:
-        return Kind.AUTH, "permission"
-    for name, holds in entry.preconditions.items():
-        if holds(asked) is not True:
-            return Kind.BUSINESS, f"precondition: {name}"
+    for kind, reason, check in _named(entry):
+        try:
+            allowed = check(asked) is True
+        except Exception:
+            return _unchecked(entry, reason)
+        if not allowed:
+            return kind, reason
     return None
 
 
@@ -34,12 +37,28 @@ async def denied_async(entry: Entry, session: Session, asked: Asked) -> Denied |
     """The same, for checks that may be coroutines."""
     if entry.consent is not None and entry.consent not in session.consents:
         return Kind.AUTH, "consent"
-    if entry.permission is not None and await _awaited(entry.permission(asked)) is not True:
-        return Kind.AUTH, "permission"
-    for name, holds in entry.preconditions.items():
-        if await _awaited(holds(asked)) is not True:
-            return Kind.BUSINESS, f"precondition: {name}"
+    for kind, reason, check in _named(entry):
+        try:
+            allowed = await _awaited(check(asked)) is True
+        except Exception:
+            return _unchecked(entry, reason)
+        if not allowed:
+            return kind, reason
     return None
+
+
+def _named(entry: Entry) -> list[tuple[Kind, str, Check]]:
+    """The checks in their order, with what a "no" means."""
+    permission = [] if entry.permission is None else [(Kind.AUTH, "permission", entry.permission)]
+    return permission + [
+        (Kind.BUSINESS, f"precondition: {name}", holds)
+        for name, holds in entry.preconditions.items()
+    ]
+
+
+def _unchecked(entry: Entry, reason: str) -> Denied:
+    log.exception("%s: %s could not be checked, so nothing is sent", entry.name, reason)
+    return Kind.WITHDRAWN, "unchecked"
 
 
 def permitted(entry: Entry, record: ActionRecord, arguments: dict[str, Any]) -> str:
@@ -85,8 +104,7 @@ async def related_async(entry: Entry, asked: Asked) -> bool:
 
 
 def _checks(entry: Entry, asked: Asked) -> list[Any]:
-    checks = [] if entry.permission is None else [entry.permission]
-    return [check(asked) for check in (*checks, *entry.preconditions.values())]
+    return [check(asked) for _, _, check in _named(entry)]
 
 
 def _verdict(values: list[Any]) -> str:

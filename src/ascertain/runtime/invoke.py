@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextvars import Token
 from time import monotonic
 from typing import Any, NamedTuple, TypeGuard
 
+from ascertain.errors import LookupAnswer
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Report
-from ascertain.model.words import Accepted, Found, Receipt
+from ascertain.model.words import Accepted, Found, LookupSays, Receipt
 from ascertain.rules.mac import Mac
 from ascertain.runtime.attempt import Attempt, running
 from ascertain.runtime.registry import Entry
 from ascertain.wire.log import WireLog, current_log
+
+log = logging.getLogger("ascertain")
 
 
 class Asked(NamedTuple):
@@ -126,6 +130,16 @@ def report(
         interrupt=interrupt,
         live=live,
     )
+
+
+def answered(entry: Entry, news: Report) -> Report:
+    """The news of a look-up; a foreign answer is a defect, told to the operator, and no answer."""
+    if news.error is None and not news.live and not isinstance(news.value, LookupSays):
+        defect = LookupAnswer(
+            f"The look-up of {entry.name} returned {type(news.value).__name__}, which is no answer."
+        )
+        log.error("%s", defect)
+    return news
 
 
 def _stored(entry: Entry, value: Any) -> str | None:

@@ -60,7 +60,8 @@ class Promises(ReadPromises, total=False):
     * ``recount_after``: when the effects are counted after a confirmation; 0: never.
     * ``undo``, ``undo_within``: the compensating tool and its deadline; undeclared = irreversible.
     * ``send_by``: until when a prepared action may be sent; by default the turn's end.
-    * ``permission``, ``preconditions``, ``consent``: checked before the call and before late sends.
+    * ``permission``, ``preconditions``: checked before the call and again before late sends.
+    * ``consent``: the effect that the person must have agreed to in this session.
     * ``normalise``: per identity argument, a function that makes equal what means the same.
     * ``redact``: arguments that exports and pages mask.
     """

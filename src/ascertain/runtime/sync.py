@@ -34,6 +34,7 @@ from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.invoke import (
     Entered,
     Opening,
+    answered,
     asked_of,
     drained,
     lease_covers,
@@ -141,7 +142,8 @@ class SyncDriver:
             raise LookupError(f"{self._entry.name} has no look-up in this process.")
         if self._interrupt is not None:
             return report(self._entry, open_lookup(deadline_s), error=self._interrupt)
-        return self._run(open_lookup(deadline_s), lambda: lookup(asked))
+        news = self._run(open_lookup(deadline_s), lambda: lookup(asked))
+        return answered(self._entry, news)
 
     def _run(self, opening: Opening, body: Callable[[], Any]) -> Report:
         entered = Entered(opening)

@@ -17,10 +17,12 @@ from ascertain.runtime.aio import AsyncDriver
 from ascertain.runtime.aio_commit import commit_async
 from ascertain.runtime.bodies import Bodies
 from ascertain.runtime.hands import Hands, log
+from ascertain.runtime.registry import Entry
 
 IDLE_S = 1.0
 HEARTBEAT_S = 5.0
 LOOK_S = 0.5
+BUSY_S = 0.05
 
 
 class Worker:
@@ -74,15 +76,16 @@ class Worker:
         running: set[asyncio.Task[None]] = set()
         try:
             while not self._stopping:
-                taken = await self._take(self._concurrency - len(running))
+                room = self._room(len(running))
+                taken = await self._take(room)
                 running |= {asyncio.create_task(self._recover(record)) for record in taken}
-                if running and (taken or len(running) >= self._concurrency):
+                if running and (taken or not room):
                     _, running = await asyncio.wait(
                         running, return_when=asyncio.FIRST_COMPLETED, timeout=IDLE_S
                     )
                     continue
                 running = {task for task in running if not task.done()}
-                await self._sleep(bool(running))
+                await (self._sleep(bool(running)) if room else asyncio.sleep(BUSY_S))
         finally:
             if running:
                 await asyncio.wait(running)
@@ -92,11 +95,21 @@ class Worker:
         """Recover everything that is due now, once; returns how many actions were taken."""
         count = 0
         while True:
-            taken = await self._take(self._concurrency)
+            taken = await self._take(max(1, self._room(0)))
             if not taken:
                 return count
             count += len(taken)
             await asyncio.gather(*(self._recover(record) for record in taken))
+
+    def _room(self, running: int) -> int:
+        """How many more actions can be worked on: sync code needs a thread that is free.
+
+        One that is taken without it would spend its sends on nothing, up to a person's desk.
+        """
+        room = max(0, self._concurrency - running)
+        if any(_needs_thread(entry) for entry in self._hands.registry):
+            room = min(room, self._bodies.room_beside(running))
+        return room
 
     async def _take(self, room: int) -> tuple[ActionRecord, ...]:
         if room <= 0:
@@ -177,7 +190,7 @@ class Worker:
         except LedgerClosed:
             self._stopping = True
             return
-        wait_s = IDLE_S if not busy else 0.05
+        wait_s = IDLE_S if not busy else BUSY_S
         if next_due is not None:
             wait_s = min(wait_s, max(0.0, next_due - self._hands.clock()))
         if wait_s <= 0:
@@ -194,3 +207,10 @@ class Worker:
     @staticmethod
     async def _offload(function: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(None, function, *args)
+
+
+def _needs_thread(entry: Entry) -> bool:
+    """Whether recovering an action of this tool runs sync code."""
+    if entry.contract.is_read:
+        return False
+    return not entry.is_async or (entry.lookup is not None and not entry.lookup_is_async)

@@ -23,11 +23,12 @@ from ascertain.flow.effects import (
     Pause,
     Permit,
     Relate,
+    Tell,
 )
 from ascertain.model.operations import Advance, Reserve, Take
 
 EFFECTS: tuple[type, ...] = (
-    Reserve, Advance, Take, Invoke, Ask, Pause, Await, Inquire, Permit, Relate,
+    Reserve, Advance, Take, Invoke, Ask, Pause, Await, Inquire, Permit, Relate, Tell,
 )  # fmt: skip
 
 POINTS: frozenset[str] = frozenset(
