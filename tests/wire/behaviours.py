@@ -1,5 +1,6 @@
 """What the server does, chosen by the first part of a request's path."""
 
+import os
 import socket
 
 from tests.wire.server import Gone
@@ -139,6 +140,13 @@ def half_length_then(end):
     return behave
 
 
+def plain_under_tls(connection, head):
+    """After the effect, bytes that are no TLS at all, on a connection that speaks it."""
+    executed(connection, head)
+    os.write(connection.sock.fileno(), b"HTTP/1.1 200 OK\r\n\r\n")
+    connection.hang()
+
+
 def half_chunked(connection, head):
     executed(connection, head)
     connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n" + BODY[:20])
@@ -267,6 +275,7 @@ BEHAVIOURS = {
     "half_length_rst": half_length_then("rst"),
     "half_length_hang": half_length_then("hang"),
     "half_chunked": half_chunked,
+    "plain_under_tls": plain_under_tls,
     "drip_head": drip_head,
     "drip_body": drip_body,
     "drip_chunk_line": drip_chunk_line,

@@ -15,6 +15,9 @@ from ascertain.wire.watch import watch
 
 # Making the default one takes longer than most cases do.
 TRUSTS_NONE = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+# Long enough for what has to happen before it, also on a busy machine.
+DEADLINE_S = 0.4
+SLACK_S = 1.0
 BODY = b'{"order": "A123"}'
 
 
@@ -169,6 +172,14 @@ class RequestsCaller(Caller):
     @property
     def timeouts(self):
         return self.lib.exceptions.Timeout
+
+
+def client_of(lib, **how):
+    return watch(lib.Client(trust_env=False, verify=TRUSTS_NONE, **how), name="crm")
+
+
+def async_client_of(lib, **how):
+    return watch(lib.AsyncClient(trust_env=False, verify=TRUSTS_NONE, **how), name="crm")
 
 
 KINDS = {

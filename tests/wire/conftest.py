@@ -1,7 +1,10 @@
+import importlib
+import time
 from importlib.util import find_spec
 
 import pytest
 
+from ascertain.wire.log import WireLog, current_log
 from tests.wire.behaviours import by_path
 from tests.wire.callers import KINDS
 from tests.wire.certificates import self_signed, server_tls
@@ -21,6 +24,21 @@ def pytest_report_header():
 def kind(request):
     """Each client library in turn."""
     return request.param
+
+
+@pytest.fixture(params=sorted({library for _, library in KINDS.values()} - {"requests"}))
+def lib(request):
+    """httpx and its kind, in turn."""
+    return importlib.import_module(request.param)
+
+
+@pytest.fixture
+def log():
+    """The log of one attempt, set for the test."""
+    recorder = WireLog(time.monotonic() + 5.0)
+    token = current_log.set(recorder)
+    yield recorder
+    current_log.reset(token)
 
 
 @pytest.fixture

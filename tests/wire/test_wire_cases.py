@@ -4,6 +4,7 @@ One law for every case and every client: the hooks may say "it left" too often, 
 left" of something that arrived. Which exception a client raises is not looked at.
 """
 
+import ssl
 from dataclasses import dataclass
 
 import pytest
@@ -205,6 +206,36 @@ def test_req_F10_tls_through_a_tunnel_is_seen_and_the_tunnel_is_not_counted(kind
             )
             assert proxy.ledger.tunnels == [server.address]
         assert seen.trace.targets == (f"POST {server.address}/ok",)
+
+
+def test_req_F10_an_ssl_error_after_the_effect_proves_nothing(kind, tls, certificate):
+    """The same class as a certificate that was refused, and yet it was done."""
+    with Server(by_path, tls=tls) as server:
+        url = server.url("/plain_under_tls")
+        seen, ledger = tell(kind, server, url, Expected(), verify=certificate[0])
+    assert ledger.effects == ["/plain_under_tls"]
+    assert seen.error is not None
+
+
+def test_req_F10_a_client_certificate_that_is_missed_in_the_handshake_is_proof_of_unsent(
+    kind, tls, certificate
+):
+    tls.verify_mode = ssl.CERT_REQUIRED
+    tls.load_verify_locations(certificate[0])
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2
+    with Server(by_path, tls=tls) as server:
+        tell(kind, server, server.url("/ok"), NOTHING, verify=certificate[0])
+
+
+def test_req_F10_a_client_certificate_that_is_missed_afterwards_proves_nothing(
+    kind, tls, certificate
+):
+    """With TLS 1.3 the client is told only when it has sent its request already."""
+    tls.verify_mode = ssl.CERT_REQUIRED
+    tls.load_verify_locations(certificate[0])
+    tls.minimum_version = ssl.TLSVersion.TLSv1_3
+    with Server(by_path, tls=tls) as server:
+        tell(kind, server, server.url("/ok"), Expected(heads=0), verify=certificate[0])
 
 
 # ------------------------------------------------------------------------------------- what it says

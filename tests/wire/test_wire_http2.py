@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib
 import select
 import socket
 import threading
@@ -16,7 +15,7 @@ import pytest
 
 from ascertain.wire.log import WireLog, current_log
 from ascertain.wire.watch import watch
-from tests.wire.callers import KINDS, TRUSTS_NONE
+from tests.wire.callers import TRUSTS_NONE
 
 REFUSED_STREAM = 7
 OTHER_ERRORS = [1, 2, 8, 11, 13]
@@ -96,11 +95,6 @@ class Http2Server:
         self.listener.close()
         assert not self.broken
         assert not any(thread.is_alive() for thread in self.threads)
-
-
-@pytest.fixture(params=sorted({library for _, library in KINDS.values()} - {"requests"}))
-def lib(request):
-    return importlib.import_module(request.param)
 
 
 @pytest.fixture(params=["sync", "async"])
