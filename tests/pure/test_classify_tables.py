@@ -40,9 +40,26 @@ def test_req_F02_whole_seconds(text, seconds):
 
 
 @pytest.mark.parametrize(
+    "text, seconds",
+    [
+        ("0.493", 1.0),
+        ("1.5", 2.0),
+        ("1.000", 1.0),
+        ("0.0", 0.0),
+        ("1.0000000000000000000001", 2.0),
+        ("999999999.5", http.LONGEST_S),
+        ("9" * 400 + ".5", http.LONGEST_S),
+    ],
+)
+def test_req_F02_a_fraction_is_rounded_up(text, seconds):
+    assert http.retry_after_s(text, now=NOW) == seconds
+
+
+@pytest.mark.parametrize(
     "text",
     [
-        "-1", "+1", "1.5", "1e3", "inf", "nan", "", " ", "soon", "1,2", "1 2", "0x10", "1s",
+        "-1", "+1", ".5", "1.", "1.5.0", "-0.5", "1e3", "inf", "nan", "", " ", "soon", "1,2", "1 2",
+        "0x10", "1s",
         "\u0661\u0662", "1\n", None, 5, 5.0, b"5",
         "Fri, 15 Jan 2027 08:01:00", "Fri, 15 Jan 2027 08:01:00 UTC",
         "Fri, 15 Jan 2027 08:01:00 +0000", "fri, 15 jan 2027 08:01:00 gmt",

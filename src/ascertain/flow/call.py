@@ -95,9 +95,8 @@ def read(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[Ended]:
         deadline_s = min(budget.send_deadline_s, max(0.0, turn.until - setting.clock()))
         report = yield from invoke(record, deadline_s)
         outcome = classify(report, setting.contract, now=setting.clock())
-        wait_s = outcome.retry_after_s
-        if wait_s is None:
-            wait_s = backoff_s(setting.contract, tries, setting.dice())
+        wait_s = backoff_s(setting.contract, tries, setting.dice())
+        wait_s = max(wait_s, outcome.retry_after_s or 0.0)  # "at once" is no invitation to a loop
         again = (
             outcome.retryable
             and report.interrupt is None

@@ -49,7 +49,7 @@ def settle(
 ) -> Move:
     """The sender closes its own attempt with what it learned.
 
-    :param wait_s: back-off before a next send, unless the provider advised a time.
+    :param wait_s: back-off before a next send; the provider may advise a longer time.
     """
     record = record.changed(sends=record.sends + outcome.sends, last_possible_at=now)
     match outcome.effect:
@@ -142,7 +142,7 @@ def _refused(
     if outcome.kind is Kind.IN_PROGRESS:
         # our own key is being worked on: ask, or come back with the same key, once that may be over
         patience_s = max(wait_s, contract.budget.send_deadline_s)
-        at = now + _wait(outcome, patience_s)
+        at = now + _wait(outcome, wait_s if outcome.retry_after_s is not None else patience_s)
         return _doubt(record, outcome, By.CALL, now, not_before_at=at)
     if outcome.kind is Kind.KEY_REUSE:
         return _doubt(
@@ -218,4 +218,5 @@ def _doubt(
 
 
 def _wait(outcome: Outcome, wait_s: float) -> float:
-    return wait_s if outcome.retry_after_s is None else max(outcome.retry_after_s, 0.0)
+    """Neither sooner than the provider advised nor than the back-off: "at once" is no loop."""
+    return max(wait_s, outcome.retry_after_s or 0.0)

@@ -122,7 +122,7 @@ _LONG_DAY = "(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)"
 _MONTH = f"(?P<month>{'|'.join(_MONTHS)})"
 _TIME = "(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
 
-_SECONDS: Final = re.compile(r"[0-9]+")
+_SECONDS: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?")
 _DATES: Final = tuple(
     re.compile(form)
     for form in (
@@ -134,17 +134,23 @@ _DATES: Final = tuple(
 
 
 def retry_after_s(text: str | None, *, now: float) -> float | None:
-    """Read a ``Retry-After`` strictly: whole seconds or one of the three HTTP dates.
+    """Read a ``Retry-After`` strictly: seconds or one of the three HTTP dates.
+
+    Some providers send fractions, which the standard does not know; they are rounded up, so that
+    nobody comes back too early.
 
     :param now: seconds since the epoch, from which a date is counted.
-    :returns: seconds from now, never negative; None for anything else (``-1``, ``1.5``, ``inf``).
+    :returns: whole seconds from now, never negative; None for anything else (``-1``, ``.5``,
+        ``inf``).
     """
     if not isinstance(text, str):
         return None
     text = text.strip(" \t")
-    if _SECONDS.fullmatch(text):
-        digits = text.lstrip("0")
-        return LONGEST_S if len(digits) > 9 else float(digits or 0)
+    seconds = _SECONDS.fullmatch(text)
+    if seconds is not None:
+        digits = seconds[1].lstrip("0")
+        begun = bool((seconds[2] or "").strip("0"))
+        return LONGEST_S if len(digits) > 9 else min(float(digits or 0) + begun, LONGEST_S)
     for form in _DATES:
         found = form.fullmatch(text)
         if found is not None:
