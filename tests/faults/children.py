@@ -73,6 +73,7 @@ class Process:
             _live(work, self._out)
         self.pidfd = os.pidfd_open(self.pid)
         self._ended: Ended | None = None
+        self._over = False
 
     def kill(self) -> None:
         """SIGKILL, whatever it does, stopped or not."""
@@ -113,12 +114,12 @@ class Process:
 
     def abandon(self) -> None:
         """Kill it, if it is still there."""
-        if self._ended is None:
+        if not self._over:
             self.kill()
             self.end()
 
     def _ended_by(self, how: int) -> Ended:
-        at = time.time()
+        at, self._over = time.time(), True
         os.close(self.pidfd)
         with os.fdopen(self._out, "rb") as out:
             out.seek(0)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import httpx
 import pytest
@@ -19,6 +21,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
 from ascertain import Ascertain, IntentConflict, State, key
+from ascertain.store.ledger import Filter
 from ascertain.testing.world import FIVE_CONTRACTS, Behaviour, World
 from tests.faults.children import Process
 from tests.faults.evidence import Statement
@@ -323,6 +326,47 @@ def test_connects_that_a_transport_repeats_are_seen_one_by_one(tmp_path, retries
     assert (events[2].event, action.state, action.kind) == (
         proven if retries == 0 else ("lose", State.UNKNOWN, None)
     )
+
+
+def test_more_open_actions_than_threads_heal_without_a_person(tmp_path, start):
+    """A hundred sync calls die at once; the worker takes up no more than it has threads for."""
+
+    def shop(takes_s):
+        app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", lease_s=3.0)
+
+        @app.tool(identity=["order"], key_lifetime="24h", budget=replace(PATIENT, sends=3))
+        def create_ticket(order: str) -> str:
+            Event().wait(takes_s)  # this tool IS slow
+            return order
+
+        return app, create_ticket
+
+    def die():
+        app, create_ticket = shop(takes_s=30.0)
+        app.open()
+
+        def one(n):
+            with app.session(f"s{n}", principal="u"):
+                create_ticket(order=f"o{n}")
+
+        for n in range(100):
+            Thread(target=one, args=(n,), daemon=True).start()
+        give_up_at = time.monotonic() + 4.0
+        while app.ledger.counts().get("sent", 0) < 100:
+            assert time.monotonic() < give_up_at, app.ledger.counts()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert start(die).end().killed
+    app, _ = shop(takes_s=0.1)
+    opened = app.ledger.find(Filter(open_only=True, limit=1000))
+    app.recover()
+    ends = Counter()
+    for record in opened:
+        now = app.ledger.get(record.id)
+        ends[str(now.state), now.review, now.attempt] += 1
+    app.close()
+    print(f"{len(opened)} open actions: {dict(ends)}")
+    assert ends == {("confirmed", None, 2): 100}
 
 
 # ---------------------------------------------------------------------- cancelled, and hanging on
