@@ -69,7 +69,8 @@ def look_up(
     report = yield from ask(record, deadline_s)
     answer = judge_lookup(report, setting.contract)
     now = setting.clock()
-    wait_s = backoff_s(setting.contract, record.unanswered + 1, setting.dice())
+    asked = record.asked if answer.evidence is Evidence.ABSENT else record.unanswered
+    wait_s = backoff_s(setting.contract, asked + 1, setting.dice())
     move = evidence.answered(
         record, setting.contract, answer, asked_at=asked_at, now=now, wait_s=wait_s
     )

@@ -229,7 +229,8 @@ def _absent(
     settling = promise.absence_final_after_s
     settled_at = None if settling is None else (record.last_possible_at or now) + settling
     if settled_at is None or asked_at < settled_at:
-        ask_at = now + wait_s if settled_at is None else max(settled_at, now)
+        # it may show long before its absence would be final
+        ask_at = now + wait_s if settled_at is None else max(min(settled_at, now + wait_s), now)
         return _evidence(record, Evidence.ABSENT, "absent", now, ask_at=ask_at)
     if record.suspect:
         return _evidence(record, Evidence.ABSENT_UNFENCED, "absent_unfenced", now, ask_at=None)
@@ -269,11 +270,14 @@ def _late_on_settled(
     return note(record, By.CALL, f"late_{outcome.effect}", now, detail)
 
 
+_TOLD_ONCE = (Evidence.WORKING, Evidence.UNANSWERED, Evidence.ABSENT)
+
+
 def _evidence(
     record: ActionRecord, evidence: Evidence, reason: str, now: float, /, **changes: Any
 ) -> Move:
     """What a look-up showed; an event only where it differs from what was known."""
     after = record.changed(evidence=evidence, updated_at=now, **changes)
-    if evidence is record.evidence and evidence in (Evidence.WORKING, Evidence.UNANSWERED):
+    if evidence is record.evidence and evidence in _TOLD_ONCE:
         return Move(after, ())
     return note(after, By.LOOKUP, reason, now, {})
