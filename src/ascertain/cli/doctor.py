@@ -22,7 +22,8 @@ from ascertain.report.examine import examine, is_unusable
 from ascertain.report.words import many
 from ascertain.runtime.clock import LedgerClock
 from ascertain.store.ledger import Ledger
-from ascertain.store.open import open_ledger, path_of
+from ascertain.store.open import open_ledger
+from ascertain.store.place import path_of
 
 EPILOG = examples(
     "ascertain doctor",

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from ascertain.errors import LedgerError
 from ascertain.report.doctor_file import is_ledger_file
 from ascertain.store.ledger import Ledger
-from ascertain.store.open import open_ledger, path_of
+from ascertain.store.open import open_ledger
+from ascertain.store.place import path_of
 
 
 class LedgerMissing(LedgerError):

@@ -11,7 +11,7 @@ from ascertain.report.lint import lint
 from ascertain.report.words import many, span
 from ascertain.runtime.app import Ascertain
 from ascertain.store.ledger import Ledger
-from ascertain.store.open import path_of
+from ascertain.store.place import path_of
 
 
 def examine(

@@ -50,8 +50,8 @@ def may_ask(record: ActionRecord, contract: Contract, now: float) -> bool:
     """Whether the action half allows one more look-up.
 
     The horizon bounds how long absence or work in progress is watched, a little beyond the last
-    possible send, so that absence can still become final. It never forbids to ask for an answer that
-    nobody has had yet: a ledger that was left alone for days asks first.
+    possible send, so that absence can still become final. It never forbids to ask for an answer
+    that nobody has had yet: a ledger that was left alone for days asks first.
     """
     if record.unanswered >= contract.budget.unanswered:
         return False

@@ -1,4 +1,4 @@
-"""Evidence about an action: look-ups, late results, proof that a sender is gone, a person's verdict.
+"""Evidence about an action: look-ups, late results, senders proven gone, a person's verdict.
 
 Only evidence moves `unknown`. Evidence against a settled action never rewrites it and is never
 dropped: it is stored, marks the action disputed and opens a case.
@@ -139,7 +139,7 @@ def may_still_arrive(record: ActionRecord, contract: Contract, *, now: float) ->
     """Whether something sent earlier may still take effect, so that nobody can say "not done".
 
     An attempt is under way; its sender may still send (:func:`clear_suspects` comes first); or what
-    it sent may be on its way: as long as absence takes to be final, else as long as a send may take.
+    it sent may be on its way: as long as absence takes to be final, else as long as a send takes.
     """
     if record.state is State.SENT or record.suspect:
         return True

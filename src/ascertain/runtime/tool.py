@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from ascertain.errors import ContractError
 from ascertain.model.contract import Contract, LookupPromise
@@ -12,18 +12,31 @@ from ascertain.runtime.calls import NONE, Options
 from ascertain.runtime.durations import seconds
 from ascertain.runtime.registry import Entry
 
-if TYPE_CHECKING:
-    from ascertain.runtime.app import Ascertain
-
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Caller(Protocol):
+    """The app, as far as a tool needs it."""
+
+    def guarded(
+        self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
+    ) -> Action[Any]:
+        """Make a call in this thread."""
+        ...
+
+    async def guarded_async(
+        self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
+    ) -> Action[Any]:
+        """Make a call on the running loop."""
+        ...
+
+
 class _Declared(Generic[P]):
     """What sync and async tools have in common: the declaration."""
 
-    def __init__(self, app: Ascertain, entry: Entry, options: Options = NONE) -> None:
+    def __init__(self, app: Caller, entry: Entry, options: Options = NONE) -> None:
         self._app = app
         self._entry = entry
         self._options = options

@@ -13,7 +13,7 @@ from ascertain.errors import LedgerError, LedgerFull
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.rules.mac import Mac
 from ascertain.store.ledger import Advanced, Filter, Operation, Reply, Reserved, Taken
-from ascertain.store.open import path_of
+from ascertain.store.place import path_of
 from ascertain.store.rows import to_record
 from ascertain.store.seal import chain_mac
 from ascertain.store.secret import given_secret
