@@ -129,6 +129,7 @@ class Stage:
     def __init__(self, contract: Contract = KEYED_ASKED, held: ActionRecord | None = None) -> None:
         self.contract = contract
         self.now = NOW
+        self.dice = 0.0
         self.held = held
         self.effects: list[Effect] = []
         self.story: list[str] = []
@@ -137,7 +138,7 @@ class Stage:
     @property
     def setting(self) -> Setting:
         return Setting(
-            contract=self.contract, sender=ME, clock=lambda: self.now, dice=lambda: 0.0,
+            contract=self.contract, sender=ME, clock=lambda: self.now, dice=lambda: self.dice,
             lease_s=LEASE_S,
         )  # fmt: skip
 

@@ -1,5 +1,7 @@
 """A guarded write: what is written before the wire, what after it, and what is never sent."""
 
+from dataclasses import replace
+
 import pytest
 
 from ascertain.errors import IntentConflict, LedgerFull
@@ -67,6 +69,21 @@ def test_the_result_is_written_with_the_confirmation_and_with_nothing_else():
         play(stage)
         (write,) = stage.all(Advance)
         assert write.result == result
+
+
+def test_a_result_without_a_confirmation_is_not_kept():
+    """The body returned, but without the receipt that its contract demands."""
+    contract = replace(BLIND, receipt="id", receipt_required=True)
+    stage = Stage(contract).on(Invoke, Report(value={"state": "ok"}, result='{"state":"ok"}'))
+    ended = play(stage)
+    assert ended.record.state is State.UNKNOWN
+    assert {write.result for write in stage.all(Advance)} == {None}
+
+
+def test_a_send_whose_permission_took_the_turn_has_no_time_left():
+    stage = Stage(KEYED).on(Invoke, LOST_ANSWER, LOST_ANSWER).on(Permit, passes(40, "yes"))
+    play(stage)
+    assert stage.story[4:7] == ["permit", "write: send", "invoke, 0 s"]
 
 
 def test_the_send_ends_with_the_turn_where_that_comes_first():
@@ -260,7 +277,7 @@ def test_a_body_that_still_runs_is_given_up_and_remembered_as_one_that_may_send(
     assert stage.story == ["reserve: prepare, send", "invoke, 5 s", "write: lose"]
     record = ended.record
     assert (record.state, record.suspect, record.lease_owner) == (State.UNKNOWN, f"{ME}#1", None)
-    assert record.doubt == 1
+    assert (record.doubt, record.not_before_at) == (1, NOW + 1)
 
 
 def test_a_pause_that_is_interrupted_ends_the_turn():
@@ -313,6 +330,38 @@ def test_a_lost_answer_after_a_take_over_leaves_the_action_to_who_has_it():
     ended = play(stage)
     assert stage.story[2:] == ["write: lose (lost)", "write: late_unknown"]
     assert (ended.record.state, ended.record.lease_owner) == (State.UNKNOWN, "worker")
+    assert stage.attempts == [1]
+
+
+def test_a_lost_answer_after_a_take_over_gives_the_attempt_up_and_frees_the_lease():
+    """Nobody has given it up yet: it closes itself, and whoever took it over goes on."""
+    stage = Stage().on(Invoke, meanwhile(lambda stage: stage.taken_over("worker"), LOST_ANSWER))
+    ended = play(stage)
+    assert stage.story[2:] == ["write: lose (lost)", "write: lose"]
+    record = ended.record
+    assert (record.state, record.lease_owner, record.due_at) == (State.UNKNOWN, None, NOW)
+
+
+def test_a_lost_answer_that_somebody_has_given_up_already_is_noted_and_the_turn_is_over():
+    """At its deadline, under the same lease: the keeper of deadlines was quicker."""
+
+    def at_its_deadline(stage):
+        stage.somebody(state=State.UNKNOWN, doubt=1, lease_owner=None, suspect=f"{ME}#1")
+
+    stage = Stage().on(Invoke, meanwhile(at_its_deadline, LOST_ANSWER))
+    ended = play(stage)
+    assert stage.story[2:] == ["write: lose (lost)", "write: late_unknown"]
+    assert (ended.record.suspect, ended.record.doubt) == ("", 1)
+
+
+def test_what_is_under_way_in_a_second_attempt_is_not_closed_by_the_first():
+    def sent_again(stage):
+        stage.somebody(state=State.SENT, attempt=2, doubt=1)
+
+    stage = Stage().on(Invoke, meanwhile(sent_again, LOST_ANSWER))
+    ended = play(stage)
+    assert stage.story[2:4] == ["write: lose (lost)", "write: late_unknown"]
+    assert (ended.record.state, ended.record.attempt) == (State.SENT, 2)
     assert stage.attempts == [1]
 
 

@@ -80,6 +80,13 @@ def test_the_pauses_grow_to_a_second_and_end_with_the_lease():
     assert len(stage.all(Advance)) == 1 + len(pauses)
 
 
+def test_the_pauses_of_many_callers_are_spread():
+    stage = Stage().on(Invoke, ok()).on(Advance, LedgerBusy(), LedgerBusy())
+    stage.dice = 0.5
+    play(stage)
+    assert [effect.seconds for effect in stage.all(Pause)] == pytest.approx([0.0375, 0.075])
+
+
 def test_the_turn_goes_on_once_it_is_written():
     stage = Stage(KEYED).on(Invoke, LOST_ANSWER, ok()).on(Advance, LedgerBusy())
     ended = play(stage)

@@ -114,8 +114,8 @@ def _insist(
         except AscertainError as again:
             error = again
             continue
-        if isinstance(reply, Lost) and _stands(move.after, reply.record):
-            return Advanced(record=reply.record)  # it had been written when the error came
+        if _stands(move.after, reply.record):
+            return Advanced(record=reply.record)  # now, or when the error came
         return reply
     return error
 
