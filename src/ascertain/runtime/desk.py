@@ -85,7 +85,7 @@ class Desk:
     ) -> Action[Any]:
         """An agent's tool call, checked as strictly as a Python call."""
         entry = self._hands.registry.get(tool)
-        kwargs = parse_call(arguments) if isinstance(arguments, str) else arguments
+        kwargs = _fillable(entry, arguments)
         if entry.is_async:
             raise NotAllowed(f"{tool} is an async tool; use `await session.call_async(...)`.")
         with nullcontext() if current.get() is session else session:
@@ -96,7 +96,7 @@ class Desk:
     ) -> Action[Any]:
         """The same on the running loop."""
         entry = self._hands.registry.get(tool)
-        kwargs = parse_call(arguments) if isinstance(arguments, str) else arguments
+        kwargs = _fillable(entry, arguments)
         with nullcontext() if current.get() is session else session:
             return await self._calls.call_async(entry, (), kwargs, Options(call_id=call_id))
 
@@ -174,3 +174,15 @@ class Desk:
         if not isinstance(reply, Advanced):
             raise NotAllowed("The action has just moved on; look at its facts again.")
         self._hands.written(operation, reply)
+
+
+def _fillable(entry: Entry, arguments: dict[str, Any] | str) -> dict[str, Any]:
+    """A model's arguments, without those that are not for it to fill, whatever it says there.
+
+    Models fill in a key of their own, a new one each time, where a function takes one.
+    """
+    given = parse_call(arguments) if isinstance(arguments, str) else arguments
+    injected = entry.signature.hidden
+    if injected.keys().isdisjoint(given):
+        return given
+    return {name: value for name, value in given.items() if name not in injected}

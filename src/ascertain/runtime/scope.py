@@ -95,6 +95,8 @@ class Session:
     ) -> Action[Any]:
         """Call a sync tool by name, as an agent's tool call arrives: a JSON text or a dict.
 
+        What it says for a parameter that is injected (an :class:`Attempt`) is not taken.
+
         :raises UnknownTool: there is none of that name.
         :raises InvalidArguments: wrong, missing or half-parsed arguments; nothing was sent.
         """
