@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from ascertain.model.outcome import Evidence
 from ascertain.model.tables import State
@@ -143,6 +143,8 @@ def decide(view: View) -> Decision:
             return Decision(What.DONE, Reason.SETTLED)
         case State.COMPENSATED:
             return Decision(What.DONE, Reason.SETTLED)
+        case _:
+            assert_never(view.state)
 
 
 def _prepared(view: View) -> Decision:
@@ -192,6 +194,8 @@ def _unknown(view: View) -> Decision:
         case Evidence.ABSENT_UNFENCED:
             if not can_repeat:
                 return _open_end(view, Reason.SENDER_MAY_LIVE)
+        case _:
+            assert_never(view.evidence)
     if can_repeat:
         return _resend(view, Reason.SAME_KEY)
     if view.lookup is Lookup.NONE and (view.refused or not view.repeat):

@@ -7,7 +7,7 @@ Never an exception text or a stack; never more than the receipt; provider text c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
@@ -51,6 +51,8 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
             return _after_refusal(record)
         case State.CONFIRMED | State.COMPENSATED:
             return []
+        case _:
+            assert_never(record.state)
 
 
 def action_facts(record: ActionRecord, now: float) -> dict[str, Any]:

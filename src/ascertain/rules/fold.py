@@ -7,7 +7,7 @@ have happened the action stays unknown (unless the contract says that a refusal 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, Repeat
@@ -67,6 +67,8 @@ def settle(
             )  # fmt: skip
         case Effect.UNKNOWN:
             return _doubt(record, outcome, By.CALL, now, not_before_at=now + _wait(outcome, wait_s))
+        case _:
+            assert_never(outcome.effect)
 
 
 def take(record: ActionRecord, *, owner: str, until: float) -> ActionRecord:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from ascertain.errors import WeakKey
 from ascertain.model.action import ActionRecord
@@ -124,6 +125,8 @@ def _within(contract: Contract, scope: Scope) -> str:
             return f"p:{scope.principal}"
         case OncePer.TENANT:
             return "t:"
+        case _:
+            assert_never(contract.once_per)
 
 
 def _digest(parts: Sequence[str]) -> str:
