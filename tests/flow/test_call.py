@@ -9,7 +9,7 @@ from ascertain.flow.call import call
 from ascertain.flow.effects import Ask, Invoke, Pause, Permit, Relate
 from ascertain.model.operations import Advance, MustReplace, Reserve, Reserved
 from ascertain.model.outcome import Evidence, Kind, Report
-from ascertain.model.tables import By, State
+from ascertain.model.tables import By, Event, State
 from ascertain.model.words import Accepted
 from tests.flow.stage import (
     BLIND,
@@ -58,7 +58,9 @@ def test_before_the_wire_the_ledger_holds_the_attempt_its_sender_and_its_lease()
     assert (record.state, record.attempt, record.first_sent_at) == (State.SENT, 1, NOW)
     assert (record.lease_owner, record.lease_until) == (ME, NOW + 5 + LEASE_S)
     assert record.due_at == record.lease_until
-    assert [draft.by for draft in reserved.drafts] == [By.CALL, By.CALL]
+    born, send = reserved.drafts
+    assert born == (None, Event.PREPARE, State.PREPARED, By.CALL, "prepared", 0, {})
+    assert (send.start, send.end, send.by, send.attempt) == ("prepared", State.SENT, By.CALL, 1)
     (invoked,) = stage.all(Invoke)
     assert invoked.record.n == 2, "the body runs for what the ledger gave back"
 
