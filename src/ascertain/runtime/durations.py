@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import inf
 
 from ascertain.errors import ContractError
 
@@ -22,6 +23,6 @@ def seconds(value: object, what: str = "duration") -> float | None:
         if found is None:
             raise ContractError(f"{what}={value!r} is not a duration (10s, 15m, 24h, 7d).")
         return float(found[1]) * _UNITS[found[2]]
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < inf:
         raise ContractError(f"{what}={value!r} is not a duration in seconds.")
     return float(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from ascertain.errors import ContractError, DuplicateTool, UnknownTool
@@ -156,7 +157,7 @@ def check_contract(contract: Contract, signature: Signature) -> None:
 
 
 def _check_budget(tool: str, budget: Budget) -> None:
-    positive = {
+    positive: dict[str, object] = {
         "turn_sends": budget.turn_sends,
         "turn_s": budget.turn_s,
         "sends": budget.sends,
@@ -164,7 +165,10 @@ def _check_budget(tool: str, budget: Budget) -> None:
         "horizon_s": budget.horizon_s,
         "send_deadline_s": budget.send_deadline_s,
         "backoff_s": budget.backoff_s,
+        "backoff_max_s": budget.backoff_max_s,
     }
     for name, value in positive.items():
-        if value <= 0:
-            raise ContractError(f"{tool}: budget {name}={value!r} must be above 0.")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:
+            raise ContractError(
+                f"{tool}: budget {name}={value!r} must be a number above 0; nothing waits for ever."
+            )
