@@ -83,6 +83,17 @@ def test_req_F10_outside_an_attempt_nothing_is_recorded_and_no_limit_is_set(kind
     assert log.sends == []
 
 
+def test_req_U11_a_connection_opened_outside_an_attempt_keeps_its_deadline_inside(kind, server):
+    with open_caller(kind, timeout_s=20.0) as caller:
+        outside = contextvars.copy_context()
+        outside.run(current_log.set, None)
+        assert caller.run(outside, "POST", server.url("/ok"), b"{}", {})[0] == 200
+        seen = caller.call("POST", server.url("/drip_head"), deadline_s=0.5)
+    assert isinstance(seen.error, caller.timeouts)
+    assert seen.took_s < 1.5
+    assert server.settle().connections == 1
+
+
 def test_req_F10_the_log_of_the_attempt_gets_the_send_and_no_other(kind, server):
     with open_caller(kind) as caller:
         logs = [caller.call("POST", server.url("/ok")).log for _ in range(2)]
