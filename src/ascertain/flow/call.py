@@ -139,7 +139,7 @@ def _again(
             action=found.id,
             state=str(found.state),
         )
-    if found.terminal or via == "bound":
+    if found.terminal:
         return Ended(found, "bound" if via == "bound" else "replayed")
     record = yield from _join(setting, found, turn)
     return Ended(record, "joined")
