@@ -51,8 +51,10 @@ def open_attempt(entry: Entry, record: ActionRecord, deadline_s: float, mac: Mac
     now = monotonic()
     deadline_at = now + deadline_s
     attempt = Attempt(record, entry.contract, mac, deadline_at)
-    log = WireLog(None if deadline_s == float("inf") else deadline_at)
-    return Opening(attempt, log, now)
+    if deadline_s == float("inf"):
+        return Opening(attempt, WireLog(), now)  # observed: nothing is held back
+    may_send = max(1, entry.contract.budget.sends - record.sends)
+    return Opening(attempt, WireLog(deadline_at, may_send), now)
 
 
 def lease_covers(record: ActionRecord, deadline_s: float, now: float) -> bool:

@@ -74,6 +74,7 @@ class _Hook:
             request.method,
             target_of(url.scheme, url.host, url.port, path),
             opaque=not self._is_known(),
+            request=request,
         )
         return Tracing(passage)
 

@@ -20,6 +20,8 @@ class Send:
     :param complete: the body of the response was read whole (True), ended early (False), or was
         not read, or cannot be known to be whole (None).
     :param refused_unprocessed: the protocol itself guarantees that it was not acted on.
+    :param held_back: it was not let go: the budget of sends was spent.
+    :param request: the client's own request, by which a repeat is known.
     """
 
     exit: str
@@ -32,13 +34,25 @@ class Send:
     retry_after: str | None = None
     request_id: str | None = None
     refused_unprocessed: bool = False
+    held_back: bool = False
+    request: object = None
+
+    @property
+    def unsafe(self) -> bool:
+        """Whether it may have an effect."""
+        return self.method not in SAFE_METHODS
 
 
 @dataclass(slots=True)
 class WireLog:
-    """Collects the sends of one attempt; ``deadline_at`` is on the monotonic clock."""
+    """Collects the sends of one attempt.
+
+    :param deadline_at: on the monotonic clock.
+    :param may_send: how many sends with an unsafe method the budget has left; None: not bounded.
+    """
 
     deadline_at: float | None = None
+    may_send: int | None = None
     sends: list[Send] = field(default_factory=list[Send])
 
     def begin(self, exit: str, method: str, target: str) -> Send:
@@ -53,11 +67,11 @@ class WireLog:
 
     def trace(self) -> WireTrace:
         """The log as the rules read it. A send still in flight counts as one that left."""
-        sends = self.sends
+        sends = [send for send in self.sends if not send.held_back]
         if not sends:
             return WireTrace()
         last = sends[-1]
-        unsafe = [send for send in sends if send.method not in SAFE_METHODS]
+        unsafe = [send for send in sends if send.unsafe]
         return WireTrace(
             sends=len(sends),
             unsafe_sends=len(unsafe),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ascertain.wire.log import Send, WireLog
 
@@ -32,13 +33,14 @@ DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 # A socket timeout of 0 would mean "do not block", which is another thing than "be quick".
 SHORTEST_S = 0.001
 TOO_LATE = "the deadline of this attempt has passed"
+SPENT = "this request has been sent as often as its action may be"
 
 
 class PastDeadline(Exception):
     """The deadline of the attempt has come; a hook turns this into the client's own timeout."""
 
-    def __init__(self) -> None:
-        super().__init__(TOO_LATE)
+    def __init__(self, why: str = TOO_LATE) -> None:
+        super().__init__(why)
 
 
 def target_of(scheme: str, host: str, port: int | None, path: str) -> str:
@@ -54,11 +56,30 @@ def least(own: float | None, bound: float | None) -> float | None:
     return min(own, bound)
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two requests of a client are one, sent twice: same address, key and body."""
+    if one is other:
+        return True
+    try:
+        return _marks(one) == _marks(other)
+    except Exception:  # a body that is read only once, say: it cannot be told
+        return False
+
+
+def _marks(request: Any) -> tuple[object, ...]:
+    body = request.content if hasattr(request, "content") else request.body
+    if body is not None and not isinstance(body, str | bytes):
+        raise TypeError
+    keys = [str(value) for name, value in request.headers.items() if "idempot" in name.lower()]
+    return f"{request.__class__}", str(request.method), str(request.url), tuple(keys), body
+
+
 @dataclass(slots=True, eq=False)
 class Passage:
     """One request handed to a client's transport.
 
     :param opaque: the transport is code we do not know; whatever enters it counts as having left.
+    :param request: the client's own request.
     """
 
     log: WireLog
@@ -66,6 +87,7 @@ class Passage:
     method: str
     target: str
     opaque: bool = False
+    request: object = None
     send: Send = field(init=False)
     # The hooks on the connections below saw it come by.
     hooked: bool = field(default=False, init=False)
@@ -77,6 +99,7 @@ class Passage:
     _begun: bool = field(default=False, init=False)
     _gone: bool = field(default=False, init=False)
     _ever_left: bool = field(default=False, init=False)
+    _counted: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self._start()
@@ -85,7 +108,8 @@ class Passage:
         self.send = self.log.begin(self.exit, self.method, self.target)
         self.send.left = self.opaque
         self.send.in_flight = True
-        self._opened = self._begun = self._gone = False
+        self.send.request = self.request
+        self._opened = self._begun = self._gone = self._counted = False
 
     def _again(self) -> None:
         self.send.in_flight = False
@@ -170,12 +194,27 @@ class Passage:
         return self._opened and not self._ever_left
 
     def gate(self) -> None:
-        """Let nothing through after the deadline.
+        """Let nothing through after the deadline, and no repeat beyond the budget of sends.
 
-        :raises PastDeadline: it has passed.
+        :raises PastDeadline: it has passed, or is spent.
         """
         if self.past():
             raise PastDeadline
+        if not self._counted:
+            self._counted = True
+            self._count()
+
+    def _count(self) -> None:
+        """A client that repeats by itself ends with the budget of its action."""
+        may_send = self.log.may_send
+        if may_send is None or len(self.log.sends) <= may_send or not self.send.unsafe:
+            return
+        left = [send for send in self.log.sends if send.left and send.unsafe]
+        left = [send for send in left if send is not self.send]
+        if len(left) < may_send or not any(same(send.request, self.request) for send in left):
+            return
+        self.send.held_back = True
+        raise PastDeadline(SPENT)
 
     def cap(self, own_s: float | None) -> float | None:
         """The client's own time limit, or what remains if that is less."""

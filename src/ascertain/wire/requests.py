@@ -100,7 +100,8 @@ class Door:
         parts = urlsplit(str(request.url))
         target = target_of(parts.scheme, parts.hostname or "", parts.port, parts.path)
         method = request.method or "GET"
-        return Passage(log, self.exit, method, target, opaque=not self._is_known())
+        opaque = not self._is_known()
+        return Passage(log, self.exit, method, target, opaque=opaque, request=request)
 
     def _is_known(self) -> bool:
         """Whether the adapter sends as the library does, with nothing patched or overridden."""
