@@ -232,6 +232,7 @@ def test_a_read_only_folder_is_named(tmp_path):
     source = str(Path(sys.modules["ascertain"].__file__ or "").parent.parent)
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder), source],
+        env={},  # no coverage in a process that may not write
         capture_output=True,
         text=True,
         check=False,

@@ -1,6 +1,5 @@
 import importlib
 import time
-from importlib.util import find_spec
 
 import pytest
 
@@ -10,14 +9,9 @@ from tests.wire.callers import KINDS
 from tests.wire.certificates import self_signed, server_tls
 from tests.wire.server import Server
 
-# httpx speaks HTTP/2 only with this; without it there is nothing to test, and the header says so.
-HTTP2 = find_spec("h2") is not None
-collect_ignore = [] if HTTP2 else ["test_wire_http2.py"]
-
 
 def pytest_report_header():
-    http2 = "with HTTP/2" if HTTP2 else "without HTTP/2 (h2 is not installed)"
-    return f"wire: {', '.join(KINDS)}; {http2}"
+    return f"wire: {', '.join(KINDS)}"
 
 
 @pytest.fixture(params=list(KINDS))
