@@ -8,7 +8,6 @@ process that its parent has not collected yet cannot send either. Anything else 
 from __future__ import annotations
 
 import os
-import socket
 from functools import lru_cache
 from pathlib import Path
 
@@ -46,7 +45,7 @@ def is_gone(sender: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _host() -> str:
-    return socket.gethostname().replace("/", "_").replace(",", "_").replace("#", "_")
+    return os.uname().nodename.replace("/", "_").replace(",", "_").replace("#", "_")
 
 
 @lru_cache(maxsize=1)
