@@ -49,11 +49,6 @@ def disputes_are_of_what_is_settled(view):
     return view.disputed and not (view.state in SETTLED or view.final)
 
 
-def wanting_ends_with_the_first_send(view):
-    """`wanted` speaks of a prepared action: once it has left, nobody can wish it away."""
-    return not view.wanted and view.state is not State.PREPARED
-
-
 def a_refusal_in_hand_needs_doubt(view):
     """A send takes it back, and without doubt it would have settled the action."""
     settled = view.state in SETTLED or view.final
@@ -79,7 +74,6 @@ def absence_is_known_by_asking(view):
 IMPOSSIBLE = (
     final_is_of_rejections,
     disputes_are_of_what_is_settled,
-    wanting_ends_with_the_first_send,
     a_refusal_in_hand_needs_doubt,
     evidence_begins_anew_with_each_send,
     counting_is_of_what_is_settled,

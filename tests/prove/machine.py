@@ -323,7 +323,8 @@ class Machine:
             word = self.words.things[hand.word]
             turn = self.turns.things[hand.turn]
             step = self.production.answered(basis, hand.process, NOW - hand.age, word, turn)
-            yield self._stepped(state, hand, rest, step, ("records", hand.process, word), HEARD)
+            made = self._stepped(state, hand, rest, step, ("records", hand.process, word), HEARD)
+            yield self._noted(made, step, word)
 
     def _attempt(self, state, hand, rest):
         number = hand.attempt
@@ -347,7 +348,8 @@ class Machine:
             yield self._land(state, hand, rest, "unknown", label, None, faults=1)
         if hand.stage == WAITING and not hand.inner and self.may(state, "retry"):
             yield self._sent_anew(state, hand, rest)
-        if not hand.ghost and self.may(state, "live"):
+        live = "live" if hand.basis == CURRENT else "live, taken over"
+        if not hand.ghost and self.may(state, live):
             ghost = hand._replace(basis=STALE, turn=0, ghost=1)
             label = ("attempt is given up alive", number)
             yield self._land(state, hand, rest, "unknown", label, None, faults=1, ghost=ghost)
@@ -389,16 +391,16 @@ class Machine:
         )  # fmt: skip
         add = [ghost] if ghost is not None else []
         made = self._stepped(state, hand, rest, step, label, rank, faults=faults, add=add)
-        return self._noted(made, step, word)
+        heard = twice if hand.inner else word
+        return self._noted(made, step, word)._replace(heard=heard)
 
     def _noted(self, made, step, word):
         """A refusal for good is remembered, to see that nothing is sent after it."""
         after = self.production.records[step.after]
-        if word in ("refused", "exists") and after.state is State.UNKNOWN:
-            made = made._replace(state=made.state._replace(refused=1))
-        elif made.state.refused and after.terminal:
-            made = made._replace(state=made.state._replace(refused=0))
-        return made._replace(heard=word)
+        refused = word in ("refused", "exists") and after.state is not State.SENT
+        if (refused or made.state.refused) and after.open != bool(made.state.refused):
+            return made._replace(state=made.state._replace(refused=int(after.open)))
+        return made
 
     def _network(self, state):
         last = None

@@ -107,6 +107,7 @@ class Production:
         self.contract = contract
         self.names = names
         self.records = []
+        self.views = set()
         self._numbers = {}
         self._memo = {}
         settling = (contract.lookup.absence_final_after_s or 0) if contract.lookup else 0
@@ -215,7 +216,7 @@ class Production:
             else:
                 flow = flow_pursue.pursue(setting, record, turns)
             reasons = []
-            with decisions_heard(flow_pursue, reasons):
+            with decisions_heard(flow_pursue, reasons, self.views):
                 found = self._run(flow, turn, gone, permit, reasons)
             self._memo[key] = found
         return found
@@ -264,7 +265,7 @@ class Production:
         if found is None:
             flow = flow_call._join(self._setting(process), self.records[number], Turn(*turn))
             reasons, reply = [], None
-            with decisions_heard(flow_call, reasons):
+            with decisions_heard(flow_call, reasons, self.views):
                 try:
                     while isinstance(effect := flow.send(reply), Inquire):
                         reply = frozenset(name for name in effect.senders if name in gone)
@@ -351,11 +352,12 @@ class Production:
 
 
 @contextmanager
-def decisions_heard(flow, reasons):
-    """Note the reasons of what a flow decides."""
+def decisions_heard(flow, reasons, views):
+    """Note what a flow decides on, and why."""
     judge = flow.decide
 
     def heard(view):
+        views.add(view)
         decision = judge(view)
         reasons.append(decision.reason)
         return decision

@@ -31,7 +31,8 @@ class Provider:
     key and holds for every request with it. `unique`: a second record with the same key is refused
     as "already exists". `fence`: None, "key" (a fenced key is dead for ever) or "attempt" (a later
     attempt is not). `life`: how long a key is remembered, from its first arrival. `transit`: how
-    long after its sending a request can still arrive; below the settling time.
+    long after its sending a request can still arrive; below the settling time. `mute`: look-ups are
+    never answered.
     """
 
     dedup: bool = False
@@ -41,6 +42,7 @@ class Provider:
     life: int = -1
     transit: int = 1
     lookup: bool = False
+    mute: bool = False
 
     def deliver(self, memory, request):
         """A request arrives."""
@@ -88,6 +90,8 @@ class Provider:
 
     def look_up(self, memory, key, attempt):
         """A look-up is answered; `attempt` is the last one that the asker knew of."""
+        if self.mute:
+            return [(memory, "silent", None)]
         effects, keys, jobs, fence = memory
         mine = [(at, effect) for at, effect in enumerate(effects, 1) if effect[0] == key]
         ends = [(memory, "silent", "silent")]

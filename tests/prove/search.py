@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ascertain.errors import IllegalTransition
-from ascertain.model.tables import Event, State
+from ascertain.model.tables import NOTES, RULES, Event, State
 from ascertain.rules.decide import Reason
 from ascertain.testing import invariants as inv
 from tests.prove.machine import Machine, Next
@@ -54,6 +54,7 @@ class Report:
     complete: bool = True
     rows: Counter = field(default_factory=Counter)
     reasons: Counter = field(default_factory=Counter)
+    views: set = field(default_factory=set)
     ends: Counter = field(default_factory=Counter)
     found: Found | None = None
     others: dict = field(default_factory=dict)
@@ -63,6 +64,27 @@ class Report:
             f"{self.name:52} {self.states:9,} states {self.transitions:10,} transitions "
             f"depth {self.depth:3} {self.seconds:6.1f} s{'' if self.complete else ' (cut)'}"
         )
+
+
+def added(reports):
+    """All reports as one."""
+    total = Report("in all")
+    for report in reports:
+        total.states += report.states
+        total.transitions += report.transitions
+        total.seconds += report.seconds
+        total.depth = max(total.depth, report.depth)
+        total.complete &= report.complete
+        total.rows += report.rows
+        total.reasons += report.reasons
+        total.views |= report.views
+    return total
+
+
+def hits(report):
+    """How often each row of the table was taken and each reason given, as lines."""
+    lines = [f"  {report.rows[rule.start, rule.event]:12,}  {rule.name}" for rule in RULES + NOTES]
+    return [*lines, *(f"  {report.reasons[reason]:12,}  {reason}" for reason in Reason)]
 
 
 class Search:
@@ -93,6 +115,7 @@ class Search:
             if collecting:
                 gc.enable()
         report.seconds = time.perf_counter() - began
+        report.views = self.production.views
         return report
 
     def _explore(self, report):
@@ -121,6 +144,8 @@ class Search:
                 if reason is not None:
                     report.reasons[reason] += 1
                 bad = self._written(write, order[at], heard, rows) if write else ()
+                if label[0] == "takes the action" and not bad:
+                    bad = self._taken(order[at])
                 where = index.get(new)
                 if where is None:
                     if self.limit and len(order) >= self.limit:
@@ -188,6 +213,11 @@ class Search:
             self._judged[key] = found
         return found
 
+    def _taken(self, state):
+        """What must hold of a take-over."""
+        record = self.production.records[state.record]
+        return inv.leases_hold(record, NOW, self.machine.gone(state))
+
     def _senders(self, state):
         """Who may still send, and whom nobody has proven gone yet."""
         names = self.production.names
@@ -251,7 +281,7 @@ class Search:
             found += inv.within_budget(was, now, contract, NOW)
         found += inv.final_means_final(was, now, drafts, refused=bool(refused))
         if heard:
-            found += inv.no_lost_answer(now, OUTCOMES[heard])
+            found += inv.no_lost_answer(was, now, OUTCOMES[heard])
         opened = [draft.reason for draft in drafts if draft.reason.startswith("review:")]
         if opened and self.variant.honest:
             found += inv.heals(was, contract, opened[0].removeprefix("review:"), NOW)
@@ -288,6 +318,9 @@ class Search:
         effects = self._effects(state)
         bad = inv.bounded_resolution(record, left=left)
         bad += inv.waits_for_a_reason(record, self.production.decision(state.record))
+        if self.variant.heals and record.review is not None and record.open:
+            story = f"waits for a person ({record.review}), and need not"
+            bad.append(inv.Violation(invariant=inv.HEALS, action=record.id, story=story))
         if self.variant.contract.lookup is not None:
             bad += inv.double_noticed(record, effects)
         end = "left" if left else "review" if record.review else str(record.state)
@@ -353,27 +386,19 @@ def main(arguments):
     parser.add_argument("--limit", type=int, help="states per variant")
     parser.add_argument("--every", action="store_true", help="the first violation of each kind")
     options = parser.parse_args(arguments)
-    total = Report("in all")
+    reports = []
     for variant in sized(VARIANTS, options.size):
         if options.variant not in variant.name:
             continue
         search = Search(variant, limit=options.limit, every=options.every)
         report = search.run()
-        total.states += report.states
-        total.transitions += report.transitions
-        total.depth = max(total.depth, report.depth)
-        total.seconds += report.seconds
-        total.rows += report.rows
-        total.reasons += report.reasons
+        reports.append(report)
         print(report, flush=True)
         print("      ends:", "; ".join(f"{n} {end}" for end, n in sorted(report.ends.items())))
         for found in report.others.values():
             print(search.story(found), flush=True)
-    print(total)
-    for (start, event), count in sorted(total.rows.items(), key=str):
-        print(f"  {start or 'nothing':12} {event:12} {count:10,}")
-    for reason in Reason:
-        print(f"  {reason:25} {total.reasons[reason]:10,}")
+    total = added(reports)
+    print(total, *hits(total), sep="\n")
 
 
 if __name__ == "__main__":

@@ -22,12 +22,13 @@ class Variant:
     `faults`: how many of `kinds` may happen in all. `provable`: a dead process is proven gone.
     `zombie`: how long after its commit an attempt may still leave (None: for ever).
     `overdue`: how long after its promise a request may still arrive (0: the promise is kept).
+    `heals`: whatever of this goes wrong, no person is needed.
     """
 
     name: str
     contract: Contract
     provider: Provider
-    faults: int = 3
+    faults: int = 2
     kinds: frozenset = frozenset()
     processes: int = 3
     provable: bool = True
@@ -37,8 +38,7 @@ class Variant:
     verdicts: int = 0
     joins: int = 0
     turn: tuple = (1, NOW + 1)
-    withdraws: bool = False
-    twice: frozenset = frozenset()
+    heals: bool = False
     ledger: Ledger = Ledger()
     prepared: ActionRecord = PREPARED
 
@@ -71,6 +71,7 @@ COMMON = frozenset(
      "work"}
 )  # fmt: skip
 ASK = frozenset({"silent", "lag"})
+TURNS = frozenset({"crash", "slow", "lost", "throttle", "silent", "lag"})
 # Work that ends after the recount is seen by nobody: a limit that is known.
 RETRYING = (COMMON | ASK | {"retry"}) - {"work"}
 EXPIRING = COMMON | ASK | {"copy"}
@@ -118,6 +119,7 @@ COVERED = KEY_LOOKUP.but(
     name="key and look-up, refusals cover the key",
     contract=contract(repeat=Repeat.BY_KEY, refusal_covers_key=True),
     provider=Provider(dedup=True, lookup=True, covers=True),
+    kinds=frozenset({"slow", "lost", "live", "crash", "refuse", "throttle", "silent", "lag"}),
 )
 COVERED_ONLY = KEY_ONLY.but(
     name="key only, refusals cover the key",
@@ -168,13 +170,28 @@ TURN = KEY_LOOKUP.but(
     name="key and look-up, a turn of two sends",
     turn=(2, NOW + 3),
     joins=1,
-    kinds=COMMON | ASK,
+    kinds=TURNS,
 )
 TURN_LOOKUP = LOOKUP_ONLY.but(
-    name="look-up only, a turn of two sends", turn=(2, NOW + 4), joins=1, kinds=COMMON | ASK
+    name="look-up only, a turn of two sends", turn=(2, NOW + 4), joins=1, kinds=TURNS
+)
+MUTE = LOOKUP_ONLY.but(
+    name="look-up only, and it never answers",
+    provider=Provider(lookup=True, mute=True),
+    kinds=COMMON,
+)
+DYING = LOOKUP_ONLY.but(
+    name="look-up only, senders that die", kinds=frozenset({"crash"}), heals=True
+)
+UNSENT = NEITHER.but(
+    name="neither, connections that fail",
+    kinds=frozenset({"not_sent", "throttle"}),
+    verdicts=0,
+    heals=True,
 )
 DENIED = KEY_LOOKUP.but(
-    name="key and look-up, permission withdrawn", kinds=COMMON | ASK | {"permit"}
+    name="key and look-up, permission withdrawn",
+    kinds=frozenset({"permit", "slow", "crash", "silent"}),
 )
 BROKEN = LOOKUP_ONLY.but(
     name="look-up only, a promise of settling that is broken", overdue=2,
@@ -183,12 +200,14 @@ BROKEN = LOOKUP_ONLY.but(
 
 VARIANTS = [
     *FIVE, COVERED, COVERED_ONLY, EXPIRES, EXPIRES_LOOKUP, ELSEWHERE, NEVER_FINAL, UNIQUE, RETRIES,
-    LEFT, LEFT_LOOKUP, HARMLESS, JUDGED, TURN, TURN_LOOKUP, DENIED, BROKEN,
+    LEFT, LEFT_LOOKUP, HARMLESS, JUDGED, TURN, TURN_LOOKUP, MUTE, DYING, UNSENT, DENIED, BROKEN,
 ]  # fmt: skip
 
 
 def sized(variants, size):
-    """The variants with as many faults as a size allows."""
-    if size.isdecimal():
-        return [variant.but(faults=int(size)) for variant in variants]
-    return variants
+    """The variants at a size: `gate`, `long` (one more thing may go wrong), or a number of faults."""
+    if size == "gate":
+        return variants
+    if size == "long":
+        return [variant.but(faults=variant.faults + 1) for variant in variants]
+    return [variant.but(faults=int(size)) for variant in variants]

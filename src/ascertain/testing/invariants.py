@@ -257,14 +257,30 @@ def suspects_are_senders(record: ActionRecord, senders: Collection[str]) -> list
     return [_found(HEALS, record, f"suspects {', '.join(others)}, who cannot send any more")]
 
 
-def no_lost_answer(after: ActionRecord, outcome: Outcome) -> list[Violation]:
-    """A definite answer that was heard is known from then on; asked when a sender writes it."""
-    if outcome.effect is not Effect.CONFIRMED or after.disputed or after.maybe_twice:
+def no_lost_answer(before: ActionRecord, after: ActionRecord, outcome: Outcome) -> list[Violation]:
+    """A definite word that was heard is known from then on; asked when a sender writes it.
+
+    Confirmed is known whatever was in doubt. What else is said of an attempt under way that alone
+    is in question is what is known next: refused, not sent, or accepted and worked on.
+    """
+    if after.disputed or after.maybe_twice:
         return []
-    if after.state in (State.CONFIRMED, State.COMPENSATED):
+    alone = before.state is State.SENT and not before.doubt and outcome.sends <= 1
+    match outcome.effect:
+        case Effect.CONFIRMED:
+            known = after.state in (State.CONFIRMED, State.COMPENSATED)
+        case Effect.REFUSED if outcome.kind is Kind.BUSINESS:
+            known = not alone or after.state is State.REJECTED
+        case Effect.NOT_SENT:
+            known = not alone or after.state in UNDONE
+        case Effect.ACCEPTED:
+            known = not alone or after.evidence is Evidence.WORKING
+        case _:
+            known = True
+    if known:
         return []
-    story = f"{outcome.provider_ref} was heard, and the action is {after.state}"
-    return [_found(NO_LOST_ANSWER, after, story)]
+    said = outcome.provider_ref or outcome.effect
+    return [_found(NO_LOST_ANSWER, after, f"{said} was heard, and the action is {after.state}")]
 
 
 def final_means_final(
@@ -295,6 +311,17 @@ def single_winner(before: ActionRecord, after: ActionRecord) -> list[Violation]:
     if kept == now or (undone and before.provider_ref == after.provider_ref):
         return []
     return [_found(SINGLE_WINNER, before, f"settled as {kept}, rewritten to {now}")]
+
+
+def leases_hold(before: ActionRecord, now: float, gone: Collection[str]) -> list[Violation]:
+    """Nobody takes an action that somebody holds; asked of a take-over.
+
+    :param gone: owners that are proven gone: their leases hold no longer.
+    """
+    until = before.lease_until
+    if until is None or until <= now or before.lease_owner in gone:
+        return []
+    return [_found(SINGLE_WINNER, before, f"taken while {before.lease_owner} holds it")]
 
 
 def projection(
@@ -335,9 +362,15 @@ def within_budget(
     before: ActionRecord, after: ActionRecord, contract: Contract, now: float
 ) -> list[Violation]:
     """No send beyond the declared number, the horizon, the key's lifetime, or the time in which it
-    was wanted; asked of a send.
+    was wanted, and each is counted; asked of a send.
     """
     found: list[Violation] = []
+    if after.attempt != before.attempt + 1:
+        found.append(_found(BUDGET, after, "a send that is not counted"))
+    promise = contract.lookup
+    dead = promise is not None and promise.fences == "key"
+    if dead and before.evidence is Evidence.ABSENT_FINAL:
+        found.append(_found(BUDGET, after, "sent with a key that a look-up has put an end to"))
     if after.attempt > contract.budget.sends:
         story = f"attempt {after.attempt} of at most {contract.budget.sends}"
         found.append(_found(BUDGET, after, story))
