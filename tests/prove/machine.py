@@ -447,7 +447,6 @@ class Machine:
 
     def _processes(self, state):
         stored = self.production.records[state.record]
-        names = self.production.names
         gone = self.gone(state)
         free = stored.lease_until is None or stored.lease_until <= NOW or stored.lease_owner in gone
         due = stored.due_at is not None and (stored.due_at <= NOW or stored.lease_owner in gone)
