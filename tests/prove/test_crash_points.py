@@ -12,29 +12,31 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Event
 
 import pytest
 
+from ascertain import current_attempt
 from ascertain.testing import invariants
 from ascertain.testing.crash import ENDED, POINTS, Crash, Plan, crash_everywhere
 from ascertain.testing.world import FIVE_CONTRACTS, Behaviour, World
 from tests.faults.children import Child, Ended, Story, fork, run_stories
+from tests.faults.named import SdkHouse
 from tests.faults.play import BUDGET, House, quiet
 
 SETTLING_S, RECOUNT_S, LEASE_S = 0.06, 0.02, 3.0
-QUICK = replace(
-    BUDGET, send_deadline_s=1.5, turn_s=6.0, sends=6, backoff_s=0.01, backoff_max_s=0.02
-)
-AT_MOST_S = 400.0
+QUICK = replace(BUDGET, send_deadline_s=1.5, turn_s=6.0, sends=6, backoff_s=0.05, backoff_max_s=0.1)
+AT_MOST_S = 550.0
 
 LOST_REPLY = (Behaviour("reply_lost"),)
 LOST_REQUEST = (Behaviour("request_lost"),)
 TAKEN = (Behaviour("already_exists"),)
-SLOW = (Behaviour("slow_deadline", seconds=0.3),)
+SLOW = (Behaviour("slow_deadline", seconds=1.0),)
+WELL = (Behaviour("ok"),)
 
-# Points that no run here passes, each with its reason. None: a live holder, a related record and a
-# script that runs again are all played.
+# Points that no run here passes, each with its reason. None: a live holder, a related record, a
+# script that runs again and a ledger that takes nothing more are all played.
 NOT_REACHED: dict[str, str] = {}
 
 
@@ -43,7 +45,9 @@ class Scene:
     """One way to kill: which contract and behaviour, who recovers, whether it dies too.
 
     `beside`: a live process is at work on the same intent while the call is made and killed.
-    `ends`: the states in which every round must end.
+    `closing`: the app is closed while the first request is on its way, so that the ledger does not
+    take its answer. `half`: the call is killed at its even (0) or odd (1) points only, so that two
+    scenes can go on beside each other. `ends`: the states in which every round must end.
     """
 
     contract: str
@@ -51,22 +55,28 @@ class Scene:
     by: str = "worker"
     twice: bool = True
     beside: bool = False
+    closing: bool = False
+    half: int | None = None
     ends: frozenset[str] = frozenset({"confirmed"})
 
     def __str__(self) -> str:
         names = "+".join(behaviour.name for behaviour in self.behaviours)
         extra = ", beside a live caller" if self.beside else ""
+        extra += ", the app closed meanwhile" if self.closing else ""
+        extra += "" if self.half is None else f", {('even', 'odd')[self.half]} points"
         return f"{self.contract}, {names}, recovered by {self.by}{extra}"
 
 
 SCENES = (
-    Scene(contract="lookup_only", behaviours=LOST_REQUEST),
+    Scene(contract="lookup_only", behaviours=LOST_REQUEST, half=0),
+    Scene(contract="lookup_only", behaviours=LOST_REQUEST, half=1),
     Scene(contract="key_and_lookup", behaviours=LOST_REQUEST),
     Scene(contract="lookup_only", behaviours=LOST_REPLY),
     Scene(contract="key_and_lookup", behaviours=LOST_REPLY),
     Scene(contract="key_and_lookup", behaviours=LOST_REPLY, by="rerun"),
     Scene(contract="lookup_only", behaviours=LOST_REQUEST, by="rerun", twice=False),
     Scene(contract="key_and_lookup", behaviours=SLOW, twice=False, beside=True),
+    Scene(contract="key_and_lookup", behaviours=WELL, closing=True),
     Scene(
         contract="lookup_only", behaviours=TAKEN, twice=False,
         ends=frozenset({"confirmed", "rejected"}),
@@ -103,6 +113,12 @@ class Round:
         if self.holder is not None:
             os.waitpid(self.holder, 0)
             self.holder = None
+
+    def killed_call(self, plan: Plan) -> None:
+        """The call that dies; of two halves it takes every other point."""
+        if self.scene.half is not None:
+            plan.at = 2 * plan.at - self.scene.half
+        self.call(plan)
 
     def call(self, plan: Plan) -> None:
         self.house.app.hands.on_effect = plan
@@ -160,7 +176,9 @@ def play(scene: Scene, house: House, world: World) -> dict[str, object]:
     one = Round(world, house, scene)
     seen, wrong = set[str](), list[str]()
     counts: Counter[str] = Counter()
-    for crash in crash_everywhere(one.call, one.recover, twice=scene.twice, before=one.begin):
+    for crash in crash_everywhere(
+        one.killed_call, one.recover, twice=scene.twice, before=one.begin
+    ):
         one.collect()
         seen |= set(crash.passed) - {ENDED}
         counts["rounds"] += 1
@@ -178,7 +196,23 @@ def _story(scene: Scene, house: House, world: World, told: Callable[[object], No
     told(ended.value)
 
 
-@pytest.mark.timeout(420)
+def _house(url: str, folder: Path, scene: Scene) -> House:
+    kind = SdkHouse if scene.closing else House
+    house = kind(
+        url, folder, contracts=(scene.contract,), settling_s=SETTLING_S, lease_s=LEASE_S,
+        budget=QUICK, recount_s=RECOUNT_S,
+    )  # fmt: skip
+    if isinstance(house, SdkHouse):
+
+        def close_first() -> None:
+            if current_attempt().number == 1:
+                house.app.close()
+
+        house.just_before_sending = close_first
+    return house
+
+
+@pytest.mark.timeout(600)
 def test_every_crash_point_is_passed_and_survived(tmp_path):
     """Killed at each point, and again at each point of the recovery: one effect, confirmed."""
     told: dict[str, dict] = {}
@@ -189,10 +223,7 @@ def test_every_crash_point_is_passed_and_survived(tmp_path):
             for n, scene in enumerate(SCENES):
                 folder = tmp_path / str(n)
                 folder.mkdir()
-                house = House(
-                    world.url, folder, contracts=(scene.contract,), settling_s=SETTLING_S,
-                    lease_s=LEASE_S, budget=QUICK, recount_s=RECOUNT_S,
-                )  # fmt: skip
+                house = _house(world.url, folder, scene)
                 yield _story(
                     scene, house, world, lambda value, s=scene: told.update({str(s): value})
                 )
