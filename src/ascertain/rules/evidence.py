@@ -249,8 +249,10 @@ def _checked(
         again = record.changed(unanswered=record.unanswered + 1, ask_at=now + wait_s)
         return note(again._replace(due_at=now + wait_s, **FREE), by, "no_answer", now, {})
     counted = record.changed(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
-    final = contract.lookup is not None and contract.lookup.absence_final_after_s is not None
-    denied = answer.refused or (answer.evidence is Evidence.ABSENT and final)
+    settling = None if contract.lookup is None else contract.lookup.absence_final_after_s
+    last = record.last_possible_at
+    settled = settling is not None and (last is None or now >= last + settling)
+    denied = answer.refused or (answer.evidence is Evidence.ABSENT and settled)
     if record.state is State.CONFIRMED and denied:
         return dispute(counted, "confirmed_but_absent", now, {}, by)
     return note(counted, by, "checked", now, {})
