@@ -75,7 +75,7 @@ class Next(NamedTuple):
 
     `write`: `(before, after, drafts)` or None. `frozen`: it needs a sender to wake that had lost its
     lease. `reason`: of the decision that was taken, or None. `heard`: the outcome that a sender
-    writes, or "".
+    writes, or "". `fenced`: it was written by a hand whose lease somebody had taken over.
     """
 
     label: tuple
@@ -85,6 +85,7 @@ class Next(NamedTuple):
     frozen: bool = False
     reason: object = None
     heard: str = ""
+    fenced: bool = False
 
 
 class Codes:
@@ -233,7 +234,9 @@ class Machine:
             hands += self._then(hand, step)
         hands += add
         new = self._form(state, record=after, hands=hands, faults=state.faults - faults)
-        return Next(label, rank, new, write, reason=step.reason)
+        fenced = hand is not None and hand.basis > CURRENT and not self.bases.things[hand.basis][1]
+        fenced = fenced and self._basis(hand, state.record) is not None
+        return Next(label, rank, new, write, reason=step.reason, fenced=fenced)
 
     def _then(self, hand, step):
         """Where the hand stands after its step."""
@@ -450,7 +453,9 @@ class Machine:
         gone = self.gone(state)
         free = stored.lease_until is None or stored.lease_until <= NOW or stored.lease_owner in gone
         due = stored.due_at is not None and (stored.due_at <= NOW or stored.lease_owner in gone)
-        due = due and (free or self.ledger.ignores_leases)
+        if self.ledger.ignores_leases:
+            due = free = stored.due_at is not None
+        due = due and free
         dies = self.may(state, "crash") and sum(state.alive) > 1
         if not (due or dies or state.joins):
             return
@@ -471,7 +476,7 @@ class Machine:
                 continue
             if due:
                 yield self._take(state, process, 0)
-            if state.joins and stored.open and (free or self.ledger.ignores_leases):
+            if state.joins and stored.open and free:
                 turn = self.variant.turn
                 does = self.production.join(state.record, process, turn, gone)
                 if does.then == "take":

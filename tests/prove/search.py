@@ -125,7 +125,7 @@ class Search:
         rows[State.PREPARED, Event.SEND] += 1
         self._index = index = {start: 0}
         self._order = order = [start]
-        self._parents, depths = array("q", [NO_SUCCESSOR]), array("h", [0])
+        self._parents, depths = array("q", [NO_SUCCESSOR]), array("l", [0])
         awake, asleep = array("q"), array("q")
         at = transitions = 0
         wrong = set()
@@ -139,11 +139,14 @@ class Search:
                 at += 1
                 continue
             first = first_asleep = (9, NO_SUCCESSOR)
-            for label, rank, new, write, frozen, reason, heard in self._next(order[at]):
+            for label, rank, new, write, frozen, reason, heard, fenced in self._next(order[at]):
                 transitions += 1
                 if reason is not None:
                     report.reasons[reason] += 1
                 bad = self._written(write, order[at], heard, rows) if write else ()
+                if fenced and not bad:
+                    story = "a write was taken from a former holder of the lease"
+                    bad = [inv.Violation(invariant=inv.SINGLE_WINNER, action="a1", story=story)]
                 if label[0] == "takes the action" and not bad:
                     bad = self._taken(order[at])
                 where = index.get(new)
@@ -206,6 +209,7 @@ class Search:
         if found is None:
             effects = self._effects(state)
             found = inv.somebody_comes_back(record, left=self._left(state.record))
+            found += inv.asked_within_budget(record, self.variant.contract)
             if self.variant.honest:
                 found += inv.no_lie(record, effects, receipts=True)
                 harmless = self.variant.harmless
@@ -277,6 +281,7 @@ class Search:
         found = inv.single_winner(was, now)
         found += inv.projection(was.state, now, drafts, final=bool(was.final))
         found += inv.key_stability(was, now)
+        found += inv.gone_is_gone(was, now, drafts)
         if any(draft.event is Event.SEND for draft in drafts):
             found += inv.within_budget(was, now, contract, NOW)
         found += inv.final_means_final(was, now, drafts, refused=bool(refused))

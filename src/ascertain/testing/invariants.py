@@ -81,6 +81,8 @@ class Moved(Protocol):
     def event(self) -> str: ...
     @property
     def end(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
 
 
 def no_duplicate_effect(
@@ -257,6 +259,16 @@ def suspects_are_senders(record: ActionRecord, senders: Collection[str]) -> list
     return [_found(HEALS, record, f"suspects {', '.join(others)}, who cannot send any more")]
 
 
+def gone_is_gone(
+    before: ActionRecord, after: ActionRecord, events: Iterable[Moved]
+) -> list[Violation]:
+    """Who is said to be gone is suspected no more; asked of every write."""
+    said = any(event.reason == "sender_gone" for event in events)
+    if not said or len(after.suspect) < len(before.suspect):
+        return []
+    return [_found(HEALS, after, f"a sender is gone, and {after.suspect} is still suspected")]
+
+
 def no_lost_answer(before: ActionRecord, after: ActionRecord, outcome: Outcome) -> list[Violation]:
     """A definite word that was heard is known from then on; asked when a sender writes it.
 
@@ -311,6 +323,13 @@ def single_winner(before: ActionRecord, after: ActionRecord) -> list[Violation]:
     if kept == now or (undone and before.provider_ref == after.provider_ref):
         return []
     return [_found(SINGLE_WINNER, before, f"settled as {kept}, rewritten to {now}")]
+
+
+def asked_within_budget(record: ActionRecord, contract: Contract) -> list[Violation]:
+    """No more look-ups stay without an answer than are declared."""
+    if record.unanswered <= contract.budget.unanswered:
+        return []
+    return [_found(BUDGET, record, f"asked {record.unanswered} times without an answer")]
 
 
 def leases_hold(before: ActionRecord, now: float, gone: Collection[str]) -> list[Violation]:
