@@ -103,9 +103,11 @@ class Action(Generic[T]):
 
         None where there is none: not confirmed, found without a value, or not storable.
         """
+        if not self.confirmed:
+            return None  # an answer that is not on record is no answer
         if self._value is NOT_LOADED:
             text = self._text
-            if text is None and self.confirmed and self.record.n:
+            if text is None and self.record.n:
                 text = self._hands.ledger.result(self.record.id)
             self._value = None if text is None else self._entry.codec.decode(text)
         return cast("T | None", self._value)
