@@ -175,6 +175,10 @@ TURN = KEY_LOOKUP.but(
 TURN_LOOKUP = LOOKUP_ONLY.but(
     name="look-up only, a turn of two sends", turn=(2, NOW + 4), joins=1, kinds=TURNS
 )
+OVERRUN = LOOKUP_ONLY.but(
+    name="look-up only, given up after it was taken over",
+    kinds=frozenset({"pause", "live, taken over", "slow"}),
+)
 MUTE = LOOKUP_ONLY.but(
     name="look-up only, and it never answers",
     provider=Provider(lookup=True, mute=True),
@@ -200,7 +204,7 @@ BROKEN = LOOKUP_ONLY.but(
 
 VARIANTS = [
     *FIVE, COVERED, COVERED_ONLY, EXPIRES, EXPIRES_LOOKUP, ELSEWHERE, NEVER_FINAL, UNIQUE, RETRIES,
-    LEFT, LEFT_LOOKUP, HARMLESS, JUDGED, TURN, TURN_LOOKUP, MUTE, DYING, UNSENT, DENIED, BROKEN,
+    LEFT, LEFT_LOOKUP, HARMLESS, JUDGED, TURN, TURN_LOOKUP, OVERRUN, MUTE, DYING, UNSENT, DENIED, BROKEN,
 ]  # fmt: skip
 
 
