@@ -156,7 +156,13 @@ def _judge(
     )
     if not current:
         return evidence.late(
-            record, setting.contract, outcome, attempt=mine.attempt, sender=sender, now=now
+            record,
+            setting.contract,
+            outcome,
+            attempt=mine.attempt,
+            sender=sender,
+            now=now,
+            live=report.live,
         )
     wait_s = backoff_s(setting.contract, record.attempt, setting.dice())
     if report.live:

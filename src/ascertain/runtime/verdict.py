@@ -38,6 +38,7 @@ def resolve(
     record = _closed_attempt(hands, record)
     now = hands.clock()
     _refuse_settled(record)
+    _refuse_temporary(record)
     if confirmed is not None:
         move = rules.verdict_confirmed(record, provider_ref=confirmed, evidence=evidence, now=now)
     else:
@@ -80,6 +81,15 @@ def _refuse_settled(record: ActionRecord) -> None:
     if record.terminal and not record.disputed:
         raise NotAllowed(
             f"Action {record.id} is {record.state}, not disputed; what is known is never rewritten."
+        )
+
+
+def _refuse_temporary(record: ActionRecord) -> None:
+    """A refusal for a while is definite already: it was not done, and may be called again."""
+    if record.state is State.REJECTED and not record.final and not record.disputed:
+        raise NotAllowed(
+            f"Action {record.id} was refused for a while ({record.kind}); it is known not to be done.",
+            next_step="There is nothing to decide; a new call tries it again.",
         )
 
 
