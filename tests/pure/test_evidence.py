@@ -494,7 +494,7 @@ def test_a_person_withdraws_what_was_never_sent():
     assert made.drafts[0].event is Event.WITHDRAW
 
 
-@pytest.mark.parametrize(("since_s", "disputed"), [(9.0, 0), (10.0, 1)])
+@pytest.mark.parametrize("since_s, disputed", [(9.0, 0), (10.0, 1)])
 def test_a_recount_before_the_settling_time_disputes_nothing(since_s, disputed):
     """What is confirmed may not show yet; only an absence that is final speaks against it."""
     confirmed = CONFIRMED._replace(last_possible_at=NOW - since_s)

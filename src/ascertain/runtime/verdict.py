@@ -88,7 +88,7 @@ def _refuse_temporary(record: ActionRecord) -> None:
     """A refusal for a while is definite already: it was not done, and may be called again."""
     if record.state is State.REJECTED and not record.final and not record.disputed:
         raise NotAllowed(
-            f"Action {record.id} was refused for a while ({record.kind}); it is known not to be done.",
+            f"Action {record.id} was refused for a while ({record.kind}): it was not done.",
             next_step="There is nothing to decide; a new call tries it again.",
         )
 
