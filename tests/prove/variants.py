@@ -209,9 +209,14 @@ VARIANTS = [
 
 
 def sized(variants, size):
-    """The variants at a size: `gate`, `long` (one more thing may go wrong), or a number of faults."""
+    """The variants at a size: `small`, `gate`, `long`, or a number of faults.
+
+    Small: at most one thing goes wrong; long: one more than at the gate.
+    """
     if size == "gate":
         return variants
+    if size == "small":
+        return [variant.but(faults=min(1, variant.faults)) for variant in variants]
     if size == "long":
         return [variant.but(faults=variant.faults + 1) for variant in variants]
     return [variant.but(faults=int(size)) for variant in variants]
