@@ -12,6 +12,7 @@ import contextvars
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from ascertain.flow.effects import (
@@ -228,7 +229,9 @@ class AsyncDriver:
         except asyncio.CancelledError as cancelled:
             self._interrupt = cancelled
             if self._attached:
-                await body.stop(None)
+                # cancelled once more meanwhile: it is given up as still running, never as not sent
+                with suppress(asyncio.CancelledError):
+                    await body.stop(None)
         finally:
             if timer is not None:
                 timer.cancel()
