@@ -15,7 +15,7 @@ from ascertain.flow.effects import Flow, Setting, await_other, inquire, invoke, 
 from ascertain.flow.pursue import pursue
 from ascertain.flow.recover import recover
 from ascertain.model.action import ActionRecord, Draft
-from ascertain.model.operations import MustReplace, Reserve, Take
+from ascertain.model.operations import Beside, Blocked, MustReplace, Reserve, Take
 from ascertain.model.outcome import Effect, Kind, Outcome, Report
 from ascertain.model.tables import By, Event, State
 from ascertain.rules import fold
@@ -35,6 +35,7 @@ class Wanted:
     :param record: the prepared action. :param rebuild: the same with the key that it gets when it
         replaces an earlier, finally rejected action.
     :param denied: why it must not be sent (permission, precondition): recorded, never sent.
+    :param beside: what has to hold, or to be written, when the intent is stored.
     """
 
     record: ActionRecord
@@ -42,16 +43,22 @@ class Wanted:
     contract_json: str
     rebuild: Callable[[ActionRecord], ActionRecord]
     denied: tuple[Kind, str] | None = None
+    beside: tuple[Beside, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a call ended. ``how``: new, replayed, joined, bound. ``report`` only of our own send."""
+    """How a call ended. ``how``: new, replayed, joined, bound, blocked.
+
+    :param report: only of our own send.
+    :param blocked: nothing was stored, and ``record`` is what would have been.
+    """
 
     record: ActionRecord
     how: str
     report: Report | None = None
     outcome: Outcome | None = None
+    blocked: Blocked | None = None
 
 
 def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
@@ -68,8 +75,11 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
                 drafts=(BORN, *first.drafts),
                 arguments=wanted.arguments,
                 contract_json=wanted.contract_json,
+                beside=wanted.beside,
             )
         )
+        if isinstance(reply, Blocked):
+            return Ended(prepared, "blocked", blocked=reply)
         if not isinstance(reply, MustReplace):
             break
         prepared = wanted.rebuild(reply.previous)

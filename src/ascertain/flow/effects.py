@@ -16,6 +16,8 @@ from ascertain.model.contract import Contract
 from ascertain.model.operations import (
     Advance,
     Advanced,
+    Beside,
+    Blocked,
     Lost,
     MustReplace,
     Reserve,
@@ -117,15 +119,21 @@ class Setting:
     lease_s: float
 
 
-def reserve(operation: Reserve) -> Flow[Reserved | MustReplace]:
-    reply: Reserved | MustReplace = yield operation
+def reserve(operation: Reserve) -> Flow[Reserved | MustReplace | Blocked]:
+    reply: Reserved | MustReplace | Blocked = yield operation
     return reply
 
 
-def advance(before: ActionRecord, move: Move, result: str | None = None) -> Flow[Advanced | Lost]:
+def advance(
+    before: ActionRecord,
+    move: Move,
+    result: str | None = None,
+    *,
+    beside: tuple[Beside, ...] = (),
+) -> Flow[Advanced | Lost]:
     """Write a move, if nobody was quicker."""
     reply: Advanced | Lost = yield Advance(
-        before=before, after=move.after, drafts=move.drafts, result=result
+        before=before, after=move.after, drafts=move.drafts, result=result, beside=beside
     )
     return reply
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ascertain.flow.attempt import land
 from ascertain.flow.call import BORN, Ended, Wanted
 from ascertain.flow.effects import Flow, Setting, invoke, reserve
-from ascertain.model.operations import MustReplace, Reserve
+from ascertain.model.operations import Reserve, Reserved
 from ascertain.model.tables import By
 from ascertain.rules import fold
 from ascertain.rules.news.classify import classify
@@ -27,7 +27,7 @@ def observe(setting: Setting, wanted: Wanted) -> Flow[Ended]:
             contract_json=wanted.contract_json,
         )
     )
-    assert not isinstance(reply, MustReplace)  # an observed intent is its own
+    assert isinstance(reply, Reserved)  # an observed intent is its own, and nothing comes beside it
     report = yield from invoke(reply.record, float("inf"))
     outcome = classify(report, setting.contract, now=setting.clock())
     record = yield from land(setting, reply.record, report, outcome)

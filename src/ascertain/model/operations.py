@@ -2,6 +2,9 @@
 
 Each operation is written whole or not at all. An expected loss (somebody else moved the action) is
 a reply, never an exception.
+
+What has to hold, or to be written, *in the same transaction* as an action comes beside it: a chain
+that still goes forward, context that was read at a version, context that an outcome provides.
 """
 
 from __future__ import annotations
@@ -9,6 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ascertain.model.action import ActionRecord, Draft
+
+
+class Beside:
+    """What comes beside an operation; each kind is a frozen record of its own.
+
+    Every kind has one room in ``store`` that says when it blocks the operation and what it writes.
+    """
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +36,15 @@ class Reserve:
     :param drafts: the events that lead there (``prepare``, and ``send`` if it is sent at once).
     :param arguments: canonical JSON of all arguments.
     :param contract_json: stored once per digest (``record.contract``).
+    :param result: JSON of the result, of an action that is settled as it is stored (a read).
     """
 
     record: ActionRecord
     drafts: tuple[Draft, ...]
     arguments: str
     contract_json: str
+    result: str | None = None
+    beside: tuple[Beside, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +63,17 @@ class MustReplace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """Nothing was written: what had to hold beside the action does not.
+
+    :param by: what blocks. :param why: a stable code for machines.
+    """
+
+    by: Beside
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advance:
     """Move an action, if ``before.n`` and ``before.fence`` are still what the ledger holds.
 
@@ -60,6 +86,7 @@ class Advance:
     after: ActionRecord
     drafts: tuple[Draft, ...]
     result: str | None = None
+    beside: tuple[Beside, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +98,13 @@ class Advanced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Nothing was written: somebody else moved it. ``record`` is how it stands now."""
+    """Nothing was written: somebody else moved it. ``record`` is how it stands now.
+
+    :param blocked: nobody moved it, but what had to hold beside it does not; a stable code.
+    """
 
     record: ActionRecord
+    blocked: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,4 +136,4 @@ class Taken:
 
 
 Operation = Reserve | Advance | Take
-Reply = Reserved | MustReplace | Advanced | Lost | Taken | Exception
+Reply = Reserved | MustReplace | Blocked | Advanced | Lost | Taken | Exception

@@ -18,6 +18,8 @@ from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.operations import (
     Advance,
     Advanced,
+    Beside,
+    Blocked,
     Lost,
     MustReplace,
     Operation,
@@ -31,6 +33,8 @@ from ascertain.model.operations import (
 __all__ = [
     "Advance",
     "Advanced",
+    "Beside",
+    "Blocked",
     "Filter",
     "Ledger",
     "Lost",

@@ -110,17 +110,17 @@ def seal_events(
     n: int,
     head: bytes,
     *,
-    born: bool,
-    covers: bytes,
+    arguments: bytes = b"",
+    result: bytes = b"",
 ) -> tuple[list[EventRow], bytes]:
     """The rows of these events, and the new head.
 
-    :param n: number of events before. :param head: of the chain before.
-    :param covers: commitment of the payload: of the arguments with a birth, else of the result.
+    :param n: number of events before; 0: the action is born. :param head: of the chain before.
+    :param arguments: commitment of the arguments, in the first event of all.
+    :param result: commitment of the result, in the last event of this write.
     """
     rows: list[EventRow] = []
-    first, last = n + 1, n + len(drafts)
-    payload_at = first if born else last
+    last = n + len(drafts)
     action_id, fence, at = record.id, int(record.fence), float(record.updated_at)
     for draft in drafts:
         n += 1
@@ -128,8 +128,8 @@ def seal_events(
         by, reason, attempt = str(draft.by), str(draft.reason), int(draft.attempt)
         detail = compact_json(draft.detail) if draft.detail else "{}"
         stand = stand_of(record) if n == last else ""
-        covered = covers if n == payload_at else b""
-        origin = origin_of(record) if born and n == first else ""
+        covered = arguments if n == 1 else (result if n == last else b"")
+        origin = origin_of(record) if n == 1 else ""
         head = event_hash(
             mac, head, action_id, n, start, event, end, by, reason, attempt, fence, at, detail,
             stand, covered, origin,

@@ -13,10 +13,13 @@ from ascertain.model.tables import Event
 from ascertain.rules import fold
 from ascertain.rules.identity import match
 from ascertain.rules.mac import Mac
+from ascertain.store.beside import ROOMS
 from ascertain.store.compact import compact_json
 from ascertain.store.ledger import (
     Advance,
     Advanced,
+    Beside,
+    Blocked,
     Lost,
     MustReplace,
     Operation,
@@ -50,7 +53,7 @@ class Prepared(NamedTuple):
     record: ActionRecord | None = None
     values: list[Any] | None = None
     events: Sequence[EventRow] = ()
-    payload: Values | None = None
+    payloads: Sequence[Values] = ()
     starts: bool = False
 
 
@@ -86,11 +89,16 @@ def _prepare(mac: Mac, salt: bytes, operation: Operation) -> Prepared:
 def _prepare_reserve(mac: Mac, salt: bytes, operation: Reserve) -> Prepared:
     record, drafts = operation.record, operation.drafts
     check_moves(None, record, drafts)
-    covers = commitment(salt, operation.arguments)
-    events, head = seal_events(mac, record, drafts, 0, GENESIS, born=True, covers=covers)
+    arguments, payloads = _payload(record.id, "args", salt, operation.arguments)
+    result = b""
+    if operation.result is not None:
+        if len(drafts) < 2:
+            raise IllegalTransition(f"Action {record.id}: a result comes with an event of its own.")
+        result, more = _payload(record.id, "result", os.urandom(SALT_BYTES), operation.result)
+        payloads += more
+    events, head = seal_events(mac, record, drafts, 0, GENESIS, arguments=arguments, result=result)
     record = with_chain(record, len(drafts), head)
-    payload = (record.id, "args", bytearray(salt), operation.arguments)
-    return Prepared(operation, record, plain(record), events, payload, starts=True)
+    return Prepared(operation, record, plain(record), events, payloads, starts=record.open)
 
 
 def _prepare_advance(mac: Mac, salt: bytes, operation: Advance) -> Prepared:
@@ -98,20 +106,26 @@ def _prepare_advance(mac: Mac, salt: bytes, operation: Advance) -> Prepared:
     if not same_identity(before, record):
         raise IllegalTransition(f"Action {before.id}: what is fixed at birth does not change.")
     check_moves(before, record, drafts)
-    covers, payload, starts = b"", None, False
+    result: bytes = b""
+    payloads: tuple[Values, ...] = ()
+    starts = False
     if operation.result is not None:
         if not drafts:
             raise IllegalTransition(f"Action {before.id}: a result comes only with an event.")
-        covers = commitment(salt, operation.result)
-        payload = (record.id, "result", bytearray(salt), operation.result)
+        result, payloads = _payload(record.id, "result", salt, operation.result)
     n, head = before.n, before.head
-    events, head = seal_events(mac, record, drafts, n, head, born=False, covers=covers)
+    events, head = seal_events(mac, record, drafts, n, head, result=result)
     record = with_chain(record, n + len(drafts), head)
     values = plain(record)
     values += (n, before.fence)
     for draft in drafts:
         starts |= draft.event is Event.SEND
-    return Prepared(operation, record, values, events, payload, starts)
+    return Prepared(operation, record, values, events, payloads, starts)
+
+
+def _payload(action_id: str, what: str, salt: bytes, body: str) -> tuple[bytes, tuple[Values, ...]]:
+    """The commitment of a payload, and its row."""
+    return commitment(salt, body), ((action_id, what, bytearray(salt), body),)
 
 
 class Batch:
@@ -164,18 +178,23 @@ class Batch:
         record = prepared.record
         assert record is not None
         assert prepared.values is not None
-        if not self._may_start:
+        if prepared.starts and not self._may_start:
             return self._stored(record) or _no_room()
         if record.intent in self._intents:
             stored = self._stored(record)
             if stored is not None:
                 return stored
+        if operation.beside:
+            blocked = self._blocking(record, operation.beside)
+            if blocked is not None:
+                return blocked
         if not self._db.execute(*_INSERT.bind(prepared.values)).rowcount:
             return self._stored(record) or IllegalTransition(f"Action {record.id} exists already.")
         self._intents.add(record.intent)
         if record.contract not in self._known_contracts:
             run(self._db, "put_contract", record.contract, operation.contract_json)
             self.new_contracts.add(record.contract)
+        self._write_beside(record, operation.beside)
         self._keep(prepared)
         return Reserved(record=record, via="new")
 
@@ -199,6 +218,11 @@ class Batch:
         before, record = operation.before, prepared.record
         assert record is not None
         assert prepared.values is not None
+        if operation.beside:
+            blocked = self._blocking(before, operation.beside)
+            if blocked is not None:
+                row = run(self._db, "by_id", before.id).fetchone()
+                return Lost(record=to_record(row) if row else before, blocked=blocked.why)
         if len(operation.drafts) > 1 and not is_direct(before.state, record.state):
             for draft in operation.drafts[:-1]:
                 if draft.start is not draft.end:
@@ -211,6 +235,7 @@ class Batch:
             if row is None:
                 return ActionNotFound(f"There is no action {before.id} in the ledger.")
             return Lost(record=to_record(row))
+        self._write_beside(record, operation.beside)
         self._keep(prepared)
         return Advanced(record=record)
 
@@ -236,10 +261,26 @@ class Batch:
             run(self._db, "lease", operation.owner, until, record.fence, record.suspect, record.id)
         return Taken(records=records, previous=previous)
 
+    # ------------------------------------------------------------------------------------- beside
+
+    def _blocking(self, record: ActionRecord, beside: Sequence[Beside]) -> Blocked | None:
+        """The first of these that does not hold just now."""
+        for one in beside:
+            why = ROOMS[type(one)].blocks(self._ask, record, one)
+            if why:
+                return Blocked(by=one, why=why)
+        return None
+
+    def _write_beside(self, record: ActionRecord, beside: Sequence[Beside]) -> None:
+        for one in beside:
+            ROOMS[type(one)].write(self._ask, record, one)
+
+    def _ask(self, name: str, *values: object) -> list[tuple[Any, ...]]:
+        return run(self._db, name, *values).fetchall()
+
     def _keep(self, prepared: Prepared) -> None:
         self._events.extend(prepared.events)
-        if prepared.payload is not None:
-            self._payloads.append(prepared.payload)
+        self._payloads.extend(prepared.payloads)
 
 
 def _no_room() -> LedgerFull:

@@ -7,17 +7,22 @@ from typing import Any
 
 import pytest
 
-from ascertain.errors import LedgerCorrupt, WeakKey
+from ascertain.errors import IllegalTransition, LedgerCorrupt, WeakKey
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Kind
+from ascertain.model.tables import Event, State
 from ascertain.store.ledger import Advanced, Filter, Ledger, MustReplace, Reserved
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.samples import (
     NOW,
+    RESULT,
+    SEND,
     confirm,
+    draft,
     lose,
     note,
     reject,
+    reserve,
     reserve_sent,
     submit,
     wanted,
@@ -51,6 +56,23 @@ class ChainRules:
         submit(ledger, reject(_sent(ledger, "rejected")), Advanced)
         assert list(ledger.verify()) == []
         assert list(ledger.verify(lost.id)) == []
+
+    def test_an_action_that_is_settled_as_it_is_stored_holds_its_result(
+        self, place: Place, ledger: Ledger
+    ) -> None:
+        """Arguments and result come in one write; each is covered by an event of its own."""
+        read = reserve(
+            wanted(), SEND, draft(State.SENT, Event.CONFIRM, State.CONFIRMED), result=RESULT
+        )
+        record = submit(ledger, read, Reserved).record
+        assert ledger.result(record.id) == RESULT
+        assert list(ledger.verify()) == []
+        place.by_force("payload", {"action_id": record.id, "what": "result"}, {"body": "{}"})
+        assert "result" in " ".join(ledger.verify())
+
+    def test_a_result_needs_an_event_of_its_own(self, ledger: Ledger) -> None:
+        """The birth covers the arguments; nothing is left to cover a result."""
+        submit(ledger, reserve(wanted(), result=RESULT), IllegalTransition)
 
     def test_an_action_that_is_not_there_does_not_verify(self, ledger: Ledger) -> None:
         """Asked for by its id, its absence is told."""

@@ -44,7 +44,9 @@ PREPARE = draft(None, Event.PREPARE, State.PREPARED, attempt=0, detail={})
 SEND = draft(State.PREPARED, Event.SEND, State.SENT)
 
 
-def reserve(record: ActionRecord, *more: Draft, arguments: str = ARGUMENTS) -> Reserve:
+def reserve(
+    record: ActionRecord, *more: Draft, arguments: str = ARGUMENTS, result: str | None = None
+) -> Reserve:
     """Store an intent, prepared or whatever the further events make of it."""
     drafts = (PREPARE, *more)
     return Reserve(
@@ -52,6 +54,7 @@ def reserve(record: ActionRecord, *more: Draft, arguments: str = ARGUMENTS) -> R
         drafts=drafts,
         arguments=arguments,
         contract_json=CONTRACT,
+        result=result,
     )
 
 

@@ -1,0 +1,31 @@
+"""What is checked and written in the same transaction as an action, one room for each kind.
+
+A room speaks to the database only by named queries, so it is written once for every backend. It
+runs inside the transaction of the operation: nothing it saw can have changed when it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Beside
+
+Run = Callable[..., list[tuple[Any, ...]]]
+"""``run(name, *values)``: run a named query, inside the transaction, and give all its rows."""
+
+
+class Room(Protocol):
+    """How one kind of :class:`~ascertain.model.operations.Beside` is kept."""
+
+    def blocks(self, run: Run, record: ActionRecord, beside: Any, /) -> str:
+        """Why the operation must not be written now, as a stable code; empty where it may be."""
+        ...
+
+    def write(self, run: Run, record: ActionRecord, beside: Any, /) -> None:
+        """Write what comes beside the action, which is written."""
+        ...
+
+
+ROOMS: dict[type[Beside], Room] = {}
