@@ -163,9 +163,9 @@ def test_a_take_over_remembers_who_held_the_lease_of_a_sent_action(before, owner
     assert (again.lease_owner, again.fence) == ("s", before.fence + 2)
 
 
-@given(records(states=(State.UNKNOWN,)))
-def test_a_verdict_settles_what_is_unknown(before):
-    yes = evidence.verdict_confirmed(before, provider_ref="T1", evidence="seen", now=NOW)
+@given(records(states=(State.UNKNOWN,)), contracts)
+def test_a_verdict_settles_what_is_unknown(before, contract):
+    yes = evidence.verdict_confirmed(before, contract, provider_ref="T1", evidence="seen", now=NOW)
     no = evidence.verdict_not_done(before, evidence="seen", now=NOW)
     obeys_the_table(before, yes)
     obeys_the_table(before, no)

@@ -333,7 +333,9 @@ class Production:
             made = None
             dead = [one for one in record.suspect.split(",") if one.partition("#")[0] in gone]
             if said != "not done":
-                made = evidence.verdict_confirmed(record, provider_ref=said, evidence="", now=NOW)
+                made = evidence.verdict_confirmed(
+                    record, self.contract, provider_ref=said, evidence="", now=NOW
+                )
             elif dead:
                 made = evidence.clear_suspects(record, dead, now=NOW)
             elif not evidence.may_still_arrive(record, self.contract, now=NOW):

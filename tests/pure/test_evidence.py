@@ -455,7 +455,7 @@ def test_nobody_can_say_not_done_while_something_may_still_arrive(before, contra
 
 def test_a_person_who_found_it_confirms_it():
     before = UNKNOWN._replace(review="asked", review_at=NOW - 9)
-    made = evidence.verdict_confirmed(before, provider_ref="T9", evidence="mail", now=NOW)
+    made = evidence.verdict_confirmed(before, BLIND, provider_ref="T9", evidence="mail", now=NOW)
     after = made.after
     assert (after.state, after.provider_ref, after.doubt) == (State.CONFIRMED, "T9", 0)
     assert (after.review, after.due_at, made.drafts[0].detail) == (None, None, {"evidence": "mail"})
@@ -466,7 +466,7 @@ def test_a_person_who_found_it_confirms_it():
     "before, verdict",
     [
         (CONFIRMED, lambda r: evidence.verdict_confirmed(
-            r, provider_ref="T1", evidence="seen", now=NOW)),
+            r, BLIND, provider_ref="T1", evidence="seen", now=NOW)),
         (REJECTED, lambda r: evidence.verdict_not_done(r, evidence="seen", now=NOW)),
         (CONFIRMED, lambda r: evidence.verdict_not_done(r, evidence="seen", now=NOW)),
     ],

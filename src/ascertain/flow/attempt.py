@@ -14,7 +14,7 @@ from ascertain.errors import (
 )
 from ascertain.flow.effects import Flow, Setting, advance, invoke, pause, relate, tell
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advanced, Lost
+from ascertain.model.operations import Advanced, Contested, Lost
 from ascertain.model.outcome import Effect, Outcome, Report
 from ascertain.model.tables import By, State
 from ascertain.rules import evidence, fold
@@ -75,6 +75,9 @@ def land(
         result = report.result if outcome.effect is Effect.CONFIRMED else None
         try:
             reply = yield from advance(record, move, result)
+            if isinstance(reply, Contested):
+                # ours by the provider's own answer; then it is tried again
+                yield from _contradict(setting, mine, reply, outcome)
         except AscertainError as error:
             insisted = yield from _insist(setting, mine, record, move, result, error)
             if isinstance(insisted, AscertainError):
@@ -83,6 +86,20 @@ def land(
         if isinstance(reply, Advanced):
             return reply.record
         record = reply.record
+
+
+def _contradict(
+    setting: Setting, mine: ActionRecord, contest: Contested, outcome: Outcome
+) -> Flow[None]:
+    """Another action was given what is ours; that one is disputed before we are written.
+
+    If we die in between, it stays disputed and ours stays unknown: nobody says too much.
+    """
+    assert outcome.provider_ref is not None  # it was claimed
+    move = evidence.contradicted(
+        contest.other, provider_ref=outcome.provider_ref, owner=mine.id, now=setting.clock()
+    )
+    yield from advance(contest.other, move)
 
 
 def sender_of(setting: Setting, record: ActionRecord) -> str:
@@ -97,7 +114,7 @@ def _insist(
     move: Move,
     result: str | None,
     error: AscertainError,
-) -> Flow[Advanced | Lost | AscertainError]:
+) -> Flow[Advanced | Lost | Contested | AscertainError]:
     """Try to write the same again while our lease lasts; returns the last error where that ends.
 
     An observed caller is never held, and neither is one that was interrupted.

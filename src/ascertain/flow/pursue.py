@@ -8,7 +8,7 @@ from __future__ import annotations
 from ascertain.flow.attempt import make_attempt
 from ascertain.flow.effects import Flow, Setting, advance, ask, pause, permit
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advanced
+from ascertain.model.operations import Advanced, Contested
 from ascertain.model.outcome import Evidence, Outcome
 from ascertain.model.tables import By, State
 from ascertain.rules import budget, evidence, fold
@@ -74,10 +74,15 @@ def look_up(
     move = evidence.answered(
         record, setting.contract, answer, asked_at=asked_at, now=now, wait_s=wait_s
     )
-    if move.after.open and record.lease_owner == setting.sender:
-        move = _keep(setting, move, record)
     result = report.result if answer.found and record.state is State.UNKNOWN else None
-    reply = yield from advance(record, move, result)
+    reply = yield from advance(record, _keep(setting, move, record), result)
+    if isinstance(reply, Contested):
+        assert move.claim is not None  # it is what was contested
+        move = evidence.contested(
+            record, setting.contract, reply, move.claim.provider_ref,
+            asked_at=asked_at, now=setting.clock(), wait_s=wait_s,
+        )  # fmt: skip
+        reply = yield from advance(record, _keep(setting, move, record))
     return reply.record, not isinstance(reply, Advanced)
 
 
@@ -148,6 +153,9 @@ def _let_go(setting: Setting, record: ActionRecord, due_at: float | None) -> Flo
 
 
 def _keep(setting: Setting, move: Move, record: ActionRecord) -> Move:
+    """An action that stays open stays under our lease, if we have it."""
+    if not move.after.open or record.lease_owner != setting.sender:
+        return move
     after = move.after.changed(
         lease_owner=setting.sender, lease_until=record.lease_until, due_at=record.lease_until
     )

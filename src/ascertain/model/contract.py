@@ -51,7 +51,8 @@ class KeyFormat:
 class LookupPromise:
     """What the look-up promises.
 
-    :param by: ``key``, or ``fields`` (confirms only with exactly one record in the window).
+    :param by: ``key``, or ``fields`` (confirms only with exactly one record in the window that no
+        other action has or may have caused).
     :param absence_final_after_s: seconds after the last possible send from which "absent" is final;
         None: never.
     :param fences: what asking also puts an end to: ``key`` (it can no longer take effect at all, as
@@ -154,6 +155,11 @@ class Contract:
     @property
     def is_read(self) -> bool:
         return self.access == "read"
+
+    @property
+    def by_fields(self) -> bool:
+        """Whether a record that the look-up finds does not say whose it is."""
+        return self.lookup is not None and self.lookup.by == "fields"
 
     @property
     def recount_s(self) -> float | None:

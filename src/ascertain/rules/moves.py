@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 from ascertain.errors import IllegalTransition
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.contract import Contract
+from ascertain.model.operations import Claim, ClaimBy
 from ascertain.model.outcome import Evidence, Outcome
 from ascertain.model.tables import By, Event, step
 
 
 class Move(NamedTuple):
-    """How the action stands next, and the events that lead there."""
+    """How the action stands next, the events that lead there, and the reference it claims."""
 
     after: ActionRecord
     drafts: tuple[Draft, ...]
+    claim: Claim | None = None
 
 
 FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
@@ -67,11 +69,19 @@ def confirm(record: ActionRecord, contract: Contract, outcome: Outcome, by: By, 
         changes["ask_at"] = now + recount
     if outcome.several_effects:
         changes.update(review="several_effects", review_at=now)
-    return move(
+    confirmed = move(
         record, Event.CONFIRM, by, outcome.reason, now, detail=detail_of(outcome),
         provider_ref=outcome.provider_ref, evidence=Evidence.NOT_ASKED, kind=None, code=None,
         refused=0, **changes,
     )  # fmt: skip
+    return claiming(confirmed, contract, ClaimBy.ANSWER, outcome.provider_ref)
+
+
+def claiming(made: Move, contract: Contract, by: ClaimBy, provider_ref: str | None) -> Move:
+    """The same move, with a claim to the reference where a record does not say whose it is."""
+    if provider_ref is None or not contract.by_fields:
+        return made
+    return made._replace(claim=Claim(by, provider_ref))
 
 
 def reject(record: ActionRecord, outcome: Outcome, now: float) -> Move:

@@ -9,6 +9,7 @@ from ascertain.errors import IntentConflict
 from ascertain.flow.call import Ended, Wanted, call, read
 from ascertain.flow.observe import observe
 from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Lookalike
 from ascertain.rules.budget import Turn
 from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
 from ascertain.runtime import deadline as ambient
@@ -185,6 +186,7 @@ class Calls:
             contract_json=entry.contract_json,
             rebuild=replacing,
             denied=refusal,
+            beside=(Lookalike(fields=digest(identity)),) if contract.by_fields else (),
         )
 
     def _read_record(self, entry: Entry, session: Session) -> ActionRecord:

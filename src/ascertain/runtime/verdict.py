@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from ascertain.errors import ActionNotFound, ContractError, NotAllowed, SenderMayBeAlive
+from ascertain.errors import (
+    ActionNotFound,
+    ContractError,
+    LedgerError,
+    NotAllowed,
+    ReferenceTaken,
+    SenderMayBeAlive,
+)
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advance, Advanced
+from ascertain.model.contract import Contract
+from ascertain.model.operations import Advance, Advanced, ClaimBy, Contested, Reply
 from ascertain.model.tables import By, State
 from ascertain.rules import evidence as rules
 from ascertain.rules import fold
@@ -21,6 +29,7 @@ def resolve(
     :raises ActionNotFound: there is no such action.
     :raises ContractError: not exactly one verdict, or one without what it needs.
     :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
+    :raises ReferenceTaken: the reference is another action's, by an answer or a person's word.
     :raises NotAllowed: the action is settled, or somebody is at work on it.
     """
     if (confirmed is None) == (not not_done):
@@ -40,11 +49,13 @@ def resolve(
     _refuse_settled(record)
     _refuse_temporary(record)
     if confirmed is not None:
-        move = rules.verdict_confirmed(record, provider_ref=confirmed, evidence=evidence, now=now)
-    else:
-        _refuse_while_alive(record)
-        move = rules.verdict_not_done(record, evidence=evidence, now=now)
-    return write(hands, record, move)
+        contract = _contract(hands, record)
+        move = rules.verdict_confirmed(
+            record, contract, provider_ref=confirmed, evidence=evidence, now=now
+        )
+        return _claim(hands, record, move)
+    _refuse_while_alive(record)
+    return write(hands, record, rules.verdict_not_done(record, evidence=evidence, now=now))
 
 
 def write(hands: Hands, before: ActionRecord, move: Move) -> ActionRecord:
@@ -52,12 +63,44 @@ def write(hands: Hands, before: ActionRecord, move: Move) -> ActionRecord:
 
     :raises NotAllowed: somebody was quicker.
     """
-    operation = Advance(before=before, after=move.after, drafts=move.drafts)
-    reply = hands.committer.commit(operation)
+    reply = _written(hands, before, move)
     if not isinstance(reply, Advanced):
         raise NotAllowed("The action has just moved on; look at it again.")
-    hands.written(operation, reply)
     return reply.record
+
+
+def _written(hands: Hands, before: ActionRecord, move: Move) -> Reply:
+    operation = Advance(before=before, after=move.after, drafts=move.drafts, claim=move.claim)
+    reply = hands.committer.commit(operation)
+    hands.written(operation, reply)
+    return reply
+
+
+def _claim(hands: Hands, before: ActionRecord, move: Move) -> ActionRecord:
+    """Write a confirmation; whom only a look-up gave the same reference is disputed first."""
+    reply = _written(hands, before, move)
+    if isinstance(reply, Contested):
+        assert move.claim is not None  # it is what was contested
+        other, ref = reply.other, move.claim.provider_ref
+        if reply.by is not ClaimBy.LOOKUP:
+            word = "a person's verdict" if reply.by is ClaimBy.VERDICT else "the provider's answer"
+            raise ReferenceTaken(
+                f"{ref} is the reference of action {other.id} by {word}.", action=other.id
+            )
+        now = hands.clock()
+        doubt = rules.contradicted(other, provider_ref=ref, owner=before.id, now=now, by=By.PERSON)
+        write(hands, other, doubt)
+        return write(hands, before, move)
+    if not isinstance(reply, Advanced):
+        raise NotAllowed("The action has just moved on; look at it again.")
+    return reply.record
+
+
+def _contract(hands: Hands, record: ActionRecord) -> Contract:
+    contract = hands.contract_of(record, hands.registry.find(record.tool))
+    if contract is None:
+        raise LedgerError(f"The contract of action {record.id} is not in the ledger.")
+    return contract
 
 
 def _closed_attempt(hands: Hands, record: ActionRecord) -> ActionRecord:

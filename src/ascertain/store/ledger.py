@@ -2,8 +2,8 @@
 
 A ledger does four verbs, each an immutable *operation*. :meth:`Ledger.submit` takes any number of
 them and writes them in **one** durable transaction, in order, giving one reply each: that is what
-makes group commit possible. An expected loss (somebody else moved the action) is a reply, never an
-exception. If one operation fails unexpectedly, the others are not harmed.
+makes group commit possible. An expected loss (somebody else moved the action, or has the reference)
+is a reply, never an exception. If one operation fails unexpectedly, the others are not harmed.
 
 Time is an argument. JSON is opaque. No operation reads a clock or holds a transaction open.
 """
@@ -20,6 +20,10 @@ from ascertain.model.operations import (
     Advanced,
     Beside,
     Blocked,
+    Claim,
+    ClaimBy,
+    Contested,
+    Lookalike,
     Lost,
     MustReplace,
     Operation,
@@ -35,8 +39,12 @@ __all__ = [
     "Advanced",
     "Beside",
     "Blocked",
+    "Claim",
+    "ClaimBy",
+    "Contested",
     "Filter",
     "Ledger",
+    "Lookalike",
     "Lost",
     "MustReplace",
     "Operation",

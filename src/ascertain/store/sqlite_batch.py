@@ -13,6 +13,7 @@ from ascertain.model.tables import Event
 from ascertain.rules import fold
 from ascertain.rules.identity import match
 from ascertain.rules.mac import Mac
+from ascertain.store import claims
 from ascertain.store.beside import ROOMS
 from ascertain.store.compact import compact_json
 from ascertain.store.ledger import (
@@ -223,6 +224,10 @@ class Batch:
             if blocked is not None:
                 row = run(self._db, "by_id", before.id).fetchone()
                 return Lost(record=to_record(row) if row else before, blocked=blocked.why)
+        if operation.claim is not None:
+            contested = claims.contest(self._ask, before, operation.claim)
+            if contested is not None:
+                return contested
         if len(operation.drafts) > 1 and not is_direct(before.state, record.state):
             for draft in operation.drafts[:-1]:
                 if draft.start is not draft.end:
@@ -236,6 +241,8 @@ class Batch:
                 return ActionNotFound(f"There is no action {before.id} in the ledger.")
             return Lost(record=to_record(row))
         self._write_beside(record, operation.beside)
+        if operation.claim is not None:
+            claims.keep(self._ask, record, operation.claim)
         self._keep(prepared)
         return Advanced(record=record)
 

@@ -139,6 +139,25 @@ def no_lie(
     return found
 
 
+def one_reference_each(records: Iterable[ActionRecord]) -> list[Violation]:
+    """No two actions of a tool are confirmed by one record; one of them would be a lie.
+
+    To be asked where the provider gives each effect a reference of its own. A disputed action says
+    that it is disputed.
+    """
+    holders: dict[tuple[str, str, str], ActionRecord] = {}
+    found: list[Violation] = []
+    for record in records:
+        if record.state is not State.CONFIRMED or record.disputed or record.provider_ref is None:
+            continue
+        name = (record.tenant, record.tool, record.provider_ref)
+        first = holders.setdefault(name, record)
+        if first.id != record.id:
+            story = f"said confirmed {record.provider_ref}, which confirms action {first.id} too"
+            found.append(_found(NO_LIE, record, story))
+    return found
+
+
 def no_lost_action(
     records: Sequence[ActionRecord],
     *,

@@ -8,6 +8,7 @@ import pytest
 
 from ascertain.store.ledger import Ledger
 from ascertain.testing.conformance.chain import BurialRules, ChainRules, SecretRules
+from ascertain.testing.conformance.claiming import ClaimRules
 from ascertain.testing.conformance.crowd import CrowdRules
 from ascertain.testing.conformance.differential import DifferentialRules
 from ascertain.testing.conformance.leases import LeaseRules
@@ -20,6 +21,7 @@ class StoreConformance(
     ReserveRules,
     MoveRules,
     ByHandRules,
+    ClaimRules,
     LeaseRules,
     ChainRules,
     BurialRules,
