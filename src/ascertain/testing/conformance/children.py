@@ -50,7 +50,8 @@ def claim_all(place: Place, start: Any, mine: list[list[ActionRecord]], told: An
     """Claim one reference after the other for actions of our own, as everybody else does too."""
     ledger = place.open()
     ledger.secret()
-    actions: list[ActionRecord] = mine[start.wait()]
+    place_in_line: int = start.wait()
+    actions = mine[place_in_line]
     won = [
         n
         for n, record in enumerate(actions)
