@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ascertain.report.doctor import Check, bad, ok, warn
+from ascertain.report.words import size
 from ascertain.store.secret import ENVIRONMENT
 from ascertain.store.sqlite import FREE_SPACE_FLOOR_BYTES
 from ascertain.store.sqlite_errors import free_bytes
@@ -15,7 +16,6 @@ from ascertain.store.sqlite_errors import free_bytes
 MAGIC = b"SQLite format 3\x00"
 _WAL = b"\x02\x02"  # bytes 18 and 19 of the file: how it is written and read
 _LITTLE = 4  # times the floor
-_MIB = 1024 * 1024
 
 
 def is_ledger_file(path: Path) -> bool:
@@ -56,17 +56,12 @@ def _space(path: Path) -> Check:
     floor = FREE_SPACE_FLOOR_BYTES
     if free is None:
         return warn("space", "The system does not tell how much space is free.", "Watch the disk.")
-    said = f"{_size(free)} are free; below {_size(floor)} nothing new is begun."
+    said = f"{size(free)} are free; below {size(floor)} nothing new is begun."
     if free < floor:
         return bad("space", said, "Free disk space; what is under way is still recorded.")
     if free < _LITTLE * floor:
         return warn("space", said, "Free disk space soon.")
     return ok("space", said)
-
-
-def _size(count: int) -> str:
-    mib = count / _MIB
-    return f"{mib:.0f} MiB" if mib < 1024 else f"{mib / 1024:.1f} GiB"
 
 
 def _permissions(path: Path) -> Iterator[Check]:

@@ -66,6 +66,16 @@ def span(seconds: float) -> str:
     return " ".join(parts) or "0 s"
 
 
+def size(count: int) -> str:
+    """A number of bytes: ``512 B``, ``48 KiB``, ``1.5 GiB``."""
+    value, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.1f} {unit}" if unit == "GiB" else f"{value:.0f} {unit}"
+
+
 def ago(at: float, now: float) -> str:
     """How long ago, or in how long."""
     return f"in {span(at - now)}" if at > now else f"{span(now - at)} ago"
