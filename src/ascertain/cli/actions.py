@@ -15,6 +15,7 @@ from ascertain.cli.paper import Cell, Paper
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
 from ascertain.report.reading import is_observed, walk
+from ascertain.report.shown import shown_records
 from ascertain.report.story import record_as_dict
 from ascertain.report.words import many, span
 from ascertain.runtime.clock import LedgerClock
@@ -50,7 +51,7 @@ def command(
     query = Filter(session=session, tool=tool, state=state, open_only=only_open, review_only=review)
     with opened(ledger) as found:
         fitting = (r for r in walk(found, query) if not (is_observed(r) and (only_open or review)))
-        records = list(islice(fitting, limit + 1))
+        records = shown_records(found, list(islice(fitting, limit + 1)))
         url = found.url
     more, records = len(records) > limit, records[:limit]
     if as_json:

@@ -63,7 +63,7 @@ class Promises(ReadPromises, total=False):
     * ``permission``, ``preconditions``: checked before the call and again before late sends.
     * ``consent``: the effect that the person must have agreed to in this session.
     * ``normalise``: per identity argument, a function that makes equal what means the same.
-    * ``redact``: arguments that exports and pages mask.
+    * ``redact``: arguments that are masked wherever they are shown, and in results too.
     """
 
     identity: Sequence[str]
