@@ -138,6 +138,33 @@ def test_a_ledger_that_everybody_reaches(cli, well, here, mode, verdict, monkeyp
     assert examined(cli, code=int(verdict != "ok"))["ledger-mode"]["verdict"] == verdict
 
 
+def test_a_ledger_that_cannot_be_written_is_bad_whoever_can_read_it(cli, well, here, monkeypatch):
+    monkeypatch.setattr("ascertain.report.doctor_file._is_reachable", lambda _path: True)
+    (here / "ledger.db").chmod(0o444)
+    monkeypatch.setattr("os.access", lambda _path, _how: False)  # root is never refused
+    found = examined(cli)["ledger-mode"]
+    assert (found["verdict"], found["sentence"]) == (
+        "bad", "This user cannot write to ledger.db.",
+    )  # fmt: skip
+
+
+def test_a_folder_and_an_empty_file_are_called_what_they_are(cli, here):
+    (here / "ledger.db").mkdir()
+    assert "is a folder, not a ledger" in examined(cli, code=5)["ledger"]["sentence"]
+    assert "is a folder, not a ledger" in cli("actions", *LEDGER).complained
+    (here / "empty.db").touch()
+    empty = ("--ledger", "sqlite:///empty.db")
+    assert "is empty: it is no ledger yet" in examined(cli, *empty, code=5)["ledger"]["sentence"]
+
+
+def test_a_database_of_something_else_was_not_changed_and_nothing_else_is_said(cli, here):
+    by_hand(here, "CREATE TABLE customer (name)")
+    found = examined(cli, code=5)
+    assert found["journal"]["sentence"] == "The file keeps no write-ahead log; a ledger does."
+    assert "nothing was changed" in found["journal"]["next"]
+    assert "is a database, but not a ledger" in found["ledger"]["sentence"]
+
+
 def test_a_file_of_something_else(cli, here):
     (here / "ledger.db").write_text("not a database, but long enough to look at\n" * 20)
     found = examined(cli, code=5)

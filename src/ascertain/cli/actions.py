@@ -70,7 +70,7 @@ def _print(records: list[ActionRecord], url: str, *, more: bool) -> None:
     now = LedgerClock()()
     titles = ("ID", "STATE", "TOOL", "REFERENCE", "AGE", "NOTE")
     rows = [_row(record, now) for record in records]
-    paper.table(titles, rows, keep=("ID", "STATE", "AGE"))
+    paper.table(titles, rows, keep=("ID", "STATE", "AGE", "NOTE"))
     tail = "; there are more (--limit)" if more else ""
     paper.line((f"{many(len(records), 'action')}{tail}", "quiet"))
     paper.write()
@@ -83,7 +83,7 @@ def _row(record: ActionRecord, now: float) -> list[Cell]:
         (state, state),
         record.tool,
         record.provider_ref or record.related_ref or "-",
-        span(now - record.created_at),
+        span(now - record.created_at, units=1),
         _note(record),
     ]
 

@@ -7,7 +7,14 @@ from typing import Any
 
 from ascertain.errors import LedgerError
 from ascertain.report.doctor import Check, Verdict, bad, ok
-from ascertain.report.doctor_file import file_checks, is_ledger_file, secret_check
+from ascertain.report.doctor_file import (
+    file_checks,
+    head_of,
+    is_ledger_file,
+    journal_check,
+    missing,
+    secret_check,
+)
 from ascertain.report.doctor_ledger import ledger_checks
 from ascertain.report.doctor_vitals import vital_checks
 from ascertain.report.findings import Severity
@@ -55,15 +62,17 @@ def examine(
     vitals: Vitals | None = None
     checks: list[Check] = []
     if is_ledger_file(path):
-        checks += file_checks(path)
+        head = head_of(path)  # opening changes it
+        before = list(file_checks(path))
         vitals, content = _content(ledger, now, deep=deep)
-        checks.append(secret_check(path, opens=vitals is not None))
-        checks += content
+        opens = vitals is not None
+        checks += [journal_check(path, head, opens=opens), *before]
+        checks += [secret_check(path, opens=opens), *content]
     else:
         checks.append(
             bad(
                 "ledger",
-                f"There is no ledger at {path}.",
+                missing(path),
                 "Correct --ledger, or let the app make it at its first call.",
             )
         )

@@ -46,8 +46,11 @@ def iso(at: float | None) -> str | None:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def span(seconds: float) -> str:
-    """A length of time in its two largest units: ``450 ms``, ``2 min 5 s``, ``3 d``."""
+def span(seconds: float, *, units: int = 2) -> str:
+    """A length of time in its largest units: ``450 ms``, ``2 min 5 s``, ``3 d``.
+
+    :param units: how many of them at most.
+    """
     seconds = abs(seconds)
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
@@ -61,7 +64,7 @@ def span(seconds: float) -> str:
             parts.append(f"{count:.0f} {unit}")
         elif parts:
             break  # "3 d 5 s" says less than "3 d"
-        if len(parts) == 2:
+        if len(parts) == units:
             break
     return " ".join(parts) or "0 s"
 
