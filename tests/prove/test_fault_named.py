@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from threading import Event, Thread
 
 import httpx
@@ -22,48 +21,19 @@ from urllib3.util import Retry
 
 from ascertain import Ascertain, IntentConflict, State, key
 from ascertain.store.ledger import Filter
-from ascertain.testing.world import FIVE_CONTRACTS, Behaviour, World
-from tests.faults.children import Process
+from ascertain.testing.world import Behaviour
 from tests.faults.evidence import Statement
 from tests.faults.named import (
+    FIVE,
+    PATIENT,
     SdkHouse,
+    call,
     course,
     heal,
     judged,
     told,
 )
 from tests.faults.play import BUDGET, House, statement
-
-ROOT = Path(__file__).resolve().parents[2]
-FIVE = list(FIVE_CONTRACTS)
-PATIENT = replace(BUDGET, send_deadline_s=5.0, turn_s=8.0)
-
-
-@pytest.fixture(scope="module")
-def world():
-    with World(dict(FIVE_CONTRACTS)) as world:
-        yield world
-
-
-@pytest.fixture
-def start():
-    """Start work in a process of its own; what is still there at the end is killed."""
-    processes = []
-
-    def begin(work):
-        processes.append(Process(work))
-        return processes[-1]
-
-    yield begin
-    for process in processes:
-        process.abandon()
-
-
-def call(house, contract, order, **more):
-    """One call of the sync tool in the session of that order."""
-    with house.app.session(order, principal="u"):
-        return house.sync[contract](order=order, **more)
-
 
 # ---------------------------------------------------------------------- lost replies and requests
 
