@@ -162,3 +162,14 @@ def test_without_a_contract_every_value_is_masked():
 def test_what_cannot_be_read_is_not_shown_as_it_is():
     found = seen('{"who":"Anna"', '"Anna', contract=BY_NAME)
     assert (found.arguments, found.result) == (MASK, MASK)
+
+
+def test_a_read_may_redact_too_for_one_that_writes_is_kept(here):
+    app = Ascertain("sqlite:///ledger.db", worker="none")
+
+    @app.read(redact=["phone"])
+    def find_patient(phone: str) -> str:
+        return "found"
+
+    assert app.registry.get("find_patient").contract.redact == ("phone",)
+    app.close()
