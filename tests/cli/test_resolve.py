@@ -24,6 +24,19 @@ def test_it_happened_by_the_providers_reference(cli, ledger):
     assert state_of(cli, ledger["review"]) == "confirmed"
 
 
+@pytest.mark.parametrize(
+    "words, then",
+    [
+        (("--not-done",), "Say where you looked: --not-done --evidence TEXT."),
+        (("--confirmed", " "), "Look it up at the provider: --confirmed REF."),
+    ],
+)
+def test_a_verdict_that_lacks_something_says_what(cli, ledger, words, then):
+    done = cli("resolve", ledger["review"], *words, *LEDGER)
+    assert done.code == 2
+    assert f"next: {then}" in done.complained
+
+
 def test_it_did_not_happen_by_evidence_which_is_kept(cli, ledger):
     done = cli(
         "resolve", ledger["review"], "--not-done", "--evidence", "asked Li", *LEDGER, "--json"

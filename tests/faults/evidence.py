@@ -58,6 +58,8 @@ class Cell:
     `behaviours` and `lookups` are the scripted names, in order; after them all is well.
     `died_at`: when the (last) sender was killed or frozen: what was answered to its creates, those
     received until then, may have been heard by nobody. `unheard` gives their number instead.
+    `unsent_at`: when a sender died between its durable send and the request. The provider never
+    heard of it; for all that anybody can know, it is a create that was lost on the way.
     `person`: somebody is there to decide a review case.
     """
 
@@ -67,6 +69,7 @@ class Cell:
     sender: Sender = "alive"
     died_at: float | None = None
     unheard: int | None = None
+    unsent_at: tuple[float, ...] = ()
     person: bool = False
 
     @property

@@ -17,8 +17,7 @@ from ascertain.model.operations import Take
 from ascertain.runtime import sender
 from ascertain.testing.world import FIVE_CONTRACTS, FOURTEEN, Behaviour, World
 from tests.faults.children import Child, Ended, Moment, Story
-from tests.faults.evidence import Asked, Cell, Evidence, Statement, read_evidence
-from tests.faults.lessons import heard
+from tests.faults.evidence import Cell, Statement, read_evidence
 from tests.faults.oracle import faults
 from tests.faults.play import BUDGET, PROMISES, House, quiet, said_of, statement
 
@@ -258,9 +257,12 @@ def cell_of(kill: Kill) -> Cell:
         send_deadline_s=DEADLINE_S,
         absence_final_after_s=SETTLING_S if FIVE_CONTRACTS[kill.contract].lookup else None,
     )
-    lost = [point for point in (kill.deaths.first, kill.deaths.second) if point == BEFORE]
-    behaviours = ("request_lost",) * len(lost) + (kill.behaviour.name,)
-    return Cell(promise=promise, behaviours=behaviours, sender="gone", died_at=kill.died[-1])
+    points = (kill.deaths.first, kill.deaths.second)
+    unsent = [at for point, at in zip(points, kill.died, strict=False) if point == BEFORE]
+    return Cell(
+        promise=promise, behaviours=(kill.behaviour.name,), sender="gone", died_at=kill.died[-1],
+        unsent_at=tuple(unsent),
+    )  # fmt: skip
 
 
 def judge(world: World, house: House, kill: Kill) -> list[str]:
@@ -268,53 +270,9 @@ def judge(world: World, house: House, kill: Kill) -> list[str]:
     record = house.record(kill.order)
     key = record.key if record else None
     evidence = read_evidence(world.db_path, kill.contract, {"order": kill.order}, key)
-    evidence, cell = with_lost_sends(kill, evidence), cell_of(kill)
-    said = said_of(house, record, kill.told)
-    if said is not None and not _refusal_was_heard(cell, evidence):
-        said = replace(said, kind=None)  # the provider's word for it died with its only hearer
-    wrong = faults(cell, evidence, said)
-    if said is not None and said.noticed and overlooked(cell, evidence):
-        wrong = [fault for fault in wrong if not fault.startswith(OF_A_DOUBLE)]
+    wrong = faults(cell_of(kill), evidence, said_of(house, record, kill.told))
     ended = f"{record.state}, {record.reason}" if record else "no action"
     return [f"{kill.order}: {fault} [{ended}; {_course(house, record)}]" for fault in wrong]
-
-
-OF_A_DOUBLE = ("NoDuplicateEffect", "a person was asked")
-
-
-def with_lost_sends(kill: Kill, evidence: Evidence) -> Evidence:
-    """A send whose process died just before it is a request that was lost, for all that anybody
-    can know: it counts as a create of which the provider never heard.
-    """
-    points = (kill.deaths.first, kill.deaths.second)
-    lost = [
-        Asked(
-            number=-n, received_at=at, key=evidence.posts[0].key if evidence.posts else None,
-            args=evidence.posts[0].args if evidence.posts else None, behaviour="request_lost",
-            answered="reset", answered_at=None, code=None, retry_after_s=None,
-        )
-        for n, (point, at) in enumerate(zip(points, kill.died, strict=False), start=1)
-        if point == BEFORE
-    ]  # fmt: skip
-    posts = sorted((*lost, *evidence.posts), key=lambda post: post.received_at)
-    return replace(evidence, posts=tuple(posts))
-
-
-def overlooked(cell: Cell, evidence: Evidence) -> bool:
-    """Whether a look-up missed a record that it had promised to see by then.
-
-    The provider misses its first look-up, however late that comes when a process has died.
-    """
-    settling_s = cell.promise.absence_final_after_s or 0.0
-    return any(
-        look.code == "absent" and look.received_at >= effect.executed_at + settling_s
-        for look in evidence.lookups
-        for effect in evidence.effects
-    )
-
-
-def _refusal_was_heard(cell: Cell, evidence: Evidence) -> bool:
-    return "no" in heard(cell, evidence)
 
 
 def _course(house: House, record: ActionRecord | None) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 from typing import Literal
 
-from tests.faults.evidence import Asked, Cell, Evidence, Promise
+from tests.faults.evidence import Asked, Cell, Effect, Evidence, Promise
 
 # What one create taught. yes, no: definite. unprocessed: refused before processing, by promise.
 # working: taken, and under way. dead: the key can no longer take effect. nothing: all is possible.
@@ -34,6 +35,46 @@ TELLS_NOTHING = frozenset(
     }
 )
 LOOKUP_TELLS_NOTHING = frozenset({"error_500", "hang", "reset"})
+
+
+def counted(cell: Cell, evidence: Evidence) -> tuple[Cell, Evidence]:
+    """The cell and its evidence with each send that died before the wire as a create that was lost.
+
+    Whoever recovers cannot tell the two apart, so it counts against the budget, asks for the same
+    proof of absence from the moment of its sender's death, and has an end like any other.
+    """
+    if not cell.unsent_at:
+        return cell, evidence
+    known = evidence.posts[0] if evidence.posts else None
+    lost = [
+        Asked(
+            number=-n, received_at=at, key=known and known.key, args=known and known.args,
+            behaviour="request_lost", answered="reset", answered_at=None, code=None,
+            retry_after_s=None,
+        )
+        for n, at in enumerate(cell.unsent_at, start=1)
+    ]  # fmt: skip
+    posts = sorted((*lost, *evidence.posts), key=lambda post: post.received_at)
+    behaviours = ("request_lost",) * len(lost) + cell.behaviours
+    unheard_too = None if cell.unheard is None else cell.unheard + len(lost)
+    return (
+        replace(cell, unsent_at=(), behaviours=behaviours, unheard=unheard_too),
+        replace(evidence, posts=tuple(posts)),
+    )
+
+
+def missed(cell: Cell, evidence: Evidence, effect: Effect) -> bool:
+    """Whether a look-up missed an effect that it had promised to see by then."""
+    promise = cell.promise
+    settling_s = 0.0 if promise.fences else promise.absence_final_after_s
+    return (
+        promise.lookup
+        and settling_s is not None
+        and any(
+            look.code == "absent" and look.received_at >= effect.executed_at + settling_s
+            for look in evidence.lookups
+        )
+    )
 
 
 def taught(promise: Promise, post: Asked) -> Taught:

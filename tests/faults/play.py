@@ -17,6 +17,7 @@ from ascertain.store.ledger import Filter
 from ascertain.testing.world import FIVE_CONTRACTS, Behaviour, World
 from tests.faults.evidence import Cell, Promise, Said, Statement, read_evidence
 from tests.faults.oracle import faults
+from tests.testing.world_refusals import REFUSALS as WORLD_REFUSALS
 
 SETTLING_S, DEADLINE_S, SENDS, TURN_S, LEASE_S = 0.9, 0.6, 4, 2.5, 0.25
 PATIENCE_S = 12.0
@@ -38,14 +39,7 @@ PROMISES = {
     for name, provider in FIVE_CONTRACTS.items()
 }
 
-REFUSALS = [
-    RefusalRule(code="OPEN_TICKET_EXISTS", kind="already_exists", related_path="error.ref"),
-    RefusalRule(code="ALREADY_EXISTS", kind="already_exists", related_path="error.ref"),
-    RefusalRule(code="REFUSED_BY_POLICY", kind="business"),
-    RefusalRule(code="VALIDATION", kind="invalid"),
-    RefusalRule(code="in_progress", kind="in_progress"),
-    RefusalRule(code="fenced", kind="absent"),
-]
+REFUSALS = [*WORLD_REFUSALS, RefusalRule(code="fenced", kind="absent")]
 
 
 @dataclass

@@ -122,6 +122,8 @@ def test_a_key_outside_a_call_is_an_error():
         ({"key_format": "roman"}, WeakKey, "roman"),
         ({"identity": ["order"]}, ContractError, "not parameters"),
         ({"identity": "order_id"}, ContractError, "must be a list"),
+        ({"redact": ["phone"]}, ContractError, "not parameters"),
+        ({"redact": "order_id"}, ContractError, "must be a list"),
         (
             {"identity": ["order_id"], "wording": ["order_id"]},
             ContractError,

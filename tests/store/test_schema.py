@@ -31,14 +31,6 @@ from tests.store.samples import settled, writer
 SECRET = b"a secret of the tests"
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    ledger = SqliteLedger(tmp_path / "ledger.db")
-    ledger.secret()
-    yield ledger
-    ledger.close()
-
-
 def schema(db):
     rows = db.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type, name")
     return [(kind, name, sql) for kind, name, sql in rows if not name.startswith("sqlite_")]

@@ -61,7 +61,8 @@ class WireTrace:
 
     :param sends: requests begun on watched clients, hidden retries and redirects included.
     :param unsafe_sends: those of them with an unsafe method; None: not counted apart.
-    :param left: whether any byte of any of them left the process (a CONNECT to a proxy is not one).
+    :param left: whether any byte of any of them left the process (a CONNECT to a proxy is not one),
+        or may still leave: it is False only if that is known of every one of the ``sends``.
     :param answered: whether the last send got a response head.
     :param http_status: of the last response, if there was one.
     :param complete: whether the body of the last response arrived whole (None: not read).

@@ -12,7 +12,6 @@ from ascertain.report.reading import contract_of, is_observed, walk
 from ascertain.report.story import holder_is_gone
 from ascertain.report.words import many, sender_words, span
 from ascertain.store.ledger import Filter, Ledger
-from ascertain.store.queries import load_migrations
 
 OVERDUE_S = 60.0
 NOBODY_S = 600.0
@@ -29,18 +28,12 @@ def ledger_checks(ledger: Ledger, now: float, *, deep: bool = False) -> Iterator
     :raises LedgerError: the ledger cannot be read.
     """
     waiting = [r for r in walk(ledger, Filter(open_only=True)) if not is_observed(r)]
-    yield _schema()
     yield _chains(ledger, waiting, deep=deep)
     yield _recovering(ledger, waiting, now)
     yield _oldest_unknown(ledger, waiting, now)
     yield from _cases(ledger, now)
     yield _clock(ledger, waiting, now)
     yield _leases(ledger, waiting)
-
-
-def _schema() -> Check:
-    # opening a ledger brings it to this one, or refuses
-    return ok("schema", f"The ledger has schema {len(load_migrations('sqlite'))}, the newest.")
 
 
 def _chains(ledger: Ledger, waiting: list[ActionRecord], *, deep: bool) -> Check:

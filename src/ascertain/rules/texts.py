@@ -158,6 +158,9 @@ def _fill(template: str, values: dict[str, str]) -> str:
     return template
 
 
+MASK = "[masked]"
+"""What stands for a value that a contract redacts: that there is one, and nothing of it."""
+
 _BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 

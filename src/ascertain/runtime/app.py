@@ -128,7 +128,12 @@ class Ascertain:
         return cast("Decorator", declare)
 
     def observe(
-        self, *, identity: Sequence[str] = (), wording: Sequence[str] = (), name: str | None = None
+        self,
+        *,
+        identity: Sequence[str] = (),
+        wording: Sequence[str] = (),
+        redact: Sequence[str] = (),
+        name: str | None = None,
     ) -> Callable[[F], F]:
         """Record and judge the calls of a function that stays exactly as it is.
 
@@ -138,7 +143,9 @@ class Ascertain:
 
         def declare(body: F) -> F:
             tool = name or body.__name__
-            contract = contract_of(tool, {"identity": identity, "wording": wording})
+            contract = contract_of(
+                tool, {"identity": identity, "wording": wording, "redact": redact}
+            )
             entry = self._entry(body, contract)
             entry.observed = True
             self.registry.add(entry)

@@ -16,6 +16,7 @@ from ascertain.model.contract import Contract, contract_from_json
 from ascertain.model.operations import Advance, Advanced, Reply, Reserve
 from ascertain.rules.identity import Scope, intent_mac
 from ascertain.rules.mac import Mac
+from ascertain.rules.texts import MASK
 from ascertain.runtime import sender
 from ascertain.runtime.clock import Clock
 from ascertain.runtime.committer import Committer
@@ -108,10 +109,43 @@ class Hands:
                 self.poke(record.due_at)
             if operation.drafts and log.isEnabledFor(logging.INFO):
                 for draft in operation.drafts:
-                    _tell(record, str(draft.event), draft.reason, draft.detail)
+                    self._tell(record, str(draft.event), draft.reason, draft.detail)
         elif isinstance(operation, Reserve) and log.isEnabledFor(logging.INFO):
             record = operation.record
-            _tell(record, "reserve", record.reason, {})
+            self._tell(record, "reserve", record.reason, {})
+
+    def _tell(self, record: ActionRecord, event: str, reason: str, detail: dict[str, Any]) -> None:
+        """One line per step: ids, digests and codes; no arguments, no personal data.
+
+        A digest of what is redacted could be guessed from, and a code that the tool made up from
+        its arguments would repeat it: a code has no blank in it.
+        """
+        line: dict[str, Any] = {
+            "event": event,
+            "action": record.id,
+            "tool": record.tool,
+            "state": str(record.state),
+            "key": record.key,
+            "arguments": record.exact,
+            "attempt": record.attempt,
+            "sends": record.sends,
+            "reason": reason,
+            "chain": record.chain or None,
+        }
+        line |= {name: detail[name] for name in LOGGED if name in detail}
+        entry = self.registry.find(record.tool)
+        if entry is None or entry.contract.redact:
+            line["arguments"] = MASK
+            if " " in str(line.get("code", "")):
+                line["code"] = MASK
+        if record.review is not None:
+            line["review"] = record.review
+        log.info(json.dumps({name: value for name, value in line.items() if value is not None}))
+        if int(detail.get("sends", 1)) > 1:
+            log.warning(
+                "%s: %s requests left for one attempt; a client below retries by itself (action "
+                "%s)", record.tool, detail["sends"], record.id,
+            )  # fmt: skip
 
     def session_records(self, scope: Scope, *, whole: bool = False) -> list[ActionRecord]:
         found = self.ledger.find(
@@ -153,31 +187,6 @@ def stricter(stored: Contract, now: Contract) -> Contract:
 
 def _risk(repeat: str) -> int:
     return ("never", "by_key", "by_nature", "harmless").index(str(repeat))
-
-
-def _tell(record: ActionRecord, event: str, reason: str, detail: dict[str, Any]) -> None:
-    """One line per step: ids, digests and codes; no arguments, no personal data."""
-    line: dict[str, Any] = {
-        "event": event,
-        "action": record.id,
-        "tool": record.tool,
-        "state": str(record.state),
-        "key": record.key,
-        "arguments": record.exact,
-        "attempt": record.attempt,
-        "sends": record.sends,
-        "reason": reason,
-        "chain": record.chain or None,
-    }
-    line |= {name: detail[name] for name in LOGGED if name in detail}
-    if record.review is not None:
-        line["review"] = record.review
-    log.info(json.dumps({name: value for name, value in line.items() if value is not None}))
-    if int(detail.get("sends", 1)) > 1:
-        log.warning(
-            "%s: %s requests left for one attempt; a client below retries by itself (action %s)",
-            record.tool, detail["sends"], record.id,
-        )  # fmt: skip
 
 
 def _nobody(_due_at: float) -> None:

@@ -30,6 +30,7 @@ class ReadPromises(TypedDict, total=False):
     * ``budget``: bounds in two halves, see :class:`~ascertain.Budget`.
     * ``refusals``, ``error_paths``: where a reply says no, and what that means.
     * ``say``, ``say_zh``: sentences for the person, by state; ``name`` is what it is called.
+    * ``redact``: arguments that are masked wherever they are shown, and in results too.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ReadPromises(TypedDict, total=False):
     error_paths: Sequence[str]
     say: Mapping[str, str]
     say_zh: Mapping[str, str]
+    redact: Sequence[str]
 
 
 class Promises(ReadPromises, total=False):
@@ -63,7 +65,6 @@ class Promises(ReadPromises, total=False):
     * ``permission``, ``preconditions``: checked before the call and again before late sends.
     * ``consent``: the effect that the person must have agreed to in this session.
     * ``normalise``: per identity argument, a function that makes equal what means the same.
-    * ``redact``: arguments that exports and pages mask.
     """
 
     identity: Sequence[str]
@@ -87,7 +88,6 @@ class Promises(ReadPromises, total=False):
     preconditions: Mapping[str, Callable[[Any], Any]]
     consent: str
     normalise: Mapping[str, Callable[[Any], Any]]
-    redact: Sequence[str]
 
 
 _AS_SAID = ("refusal_covers_key", "receipt", "receipt_required", "undo", "budget")

@@ -133,7 +133,7 @@ def check_contract(contract: Contract, signature: Signature) -> None:
     """
     check_key_format(contract.key)
     names = set(signature.names)
-    for role in ("identity", "wording"):
+    for role in ("identity", "wording", "redact"):
         missing = [name for name in getattr(contract, role) if name not in names]
         if missing:
             raise ContractError(

@@ -38,9 +38,15 @@ def resolve(
             next_step="--confirmed REF | --not-done --evidence TEXT",
         )
     if confirmed is not None and not confirmed.strip():
-        raise ContractError("A confirmation names the provider's reference.")
+        raise ContractError(
+            "A confirmation names the provider's reference.",
+            next_step="Look it up at the provider: --confirmed REF.",
+        )
     if not_done and not evidence.strip():
-        raise ContractError("'Not done' needs evidence: how do you know?")
+        raise ContractError(
+            "'Not done' needs evidence: how do you know?",
+            next_step="Say where you looked: --not-done --evidence TEXT.",
+        )
     record = hands.ledger.get(action_id)
     if record is None:
         raise ActionNotFound(f"There is no action {action_id!r} in {hands.ledger.url}.")

@@ -15,6 +15,7 @@ from ascertain.testing.conformance.leases import LeaseRules
 from ascertain.testing.conformance.moves import ByHandRules, MoveRules
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.reserving import ReserveRules
+from ascertain.testing.conformance.vitals import VitalRules
 
 
 class StoreConformance(
@@ -28,6 +29,7 @@ class StoreConformance(
     SecretRules,
     CrowdRules,
     DifferentialRules,
+    VitalRules,
 ):
     """Derive from this, name it ``Test...`` and override the fixture ``place``."""
 
