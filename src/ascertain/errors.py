@@ -15,7 +15,8 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
     ├── UnknownTool              no tool of that name is registered
     ├── IntentConflict           a live intent exists with other exact arguments
     ├── NotAllowed               asked for something outside next_allowed
-    │   └── SenderMayBeAlive     "not done" said while an earlier sender may still send
+    │   ├── SenderMayBeAlive     "not done" said while an earlier sender may still send
+    │   └── MayStillArrive       "not done" said while a request may still be on its way
     ├── NoSession                a guarded call outside ``app.session(...)``
     ├── NoAttempt                ``key()`` outside a guarded call
     ├── Unsettled                ``unwrap()`` of an action that is not confirmed
@@ -56,6 +57,7 @@ __all__ = [
     "LedgerNewer",
     "LedgerReadOnly",
     "LookupAnswer",
+    "MayStillArrive",
     "MissingArguments",
     "NoAttempt",
     "NoSession",
@@ -172,6 +174,13 @@ class SenderMayBeAlive(NotAllowed):
 
     code = "sender_may_be_alive"
     next_step = "Stop that process, wait until its horizon has passed, or confirm with a reference."
+
+
+class MayStillArrive(NotAllowed):
+    """What was sent may still take effect, so nobody can know yet that this was not done."""
+
+    code = "may_still_arrive"
+    next_step = "Look at the provider again after that time, or confirm with a reference."
 
 
 class NoSession(AscertainError):
