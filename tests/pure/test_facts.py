@@ -82,6 +82,16 @@ def test_a_temporary_refusal_is_waited_for():
     assert entries == ["wait", "mark_pending", "manual_review"]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"attempt": 6}, {"review": "budget_spent"}, {"first_sent_at": NOW - 86400}],
+    ids=["no send is left", "a person has it", "its time is over"],
+)
+def test_a_temporary_refusal_that_is_not_sent_again_is_not_waited_for(changes):
+    entries = allowed(ASKED, **rejected(Kind.THROTTLED, final=0, **changes))
+    assert entries == ["mark_pending", "manual_review"]
+
+
 def test_contradicting_records_go_to_a_person_whatever_the_state():
     for state in State:
         entries = allowed(ASKED, state=state, disputed=1)
