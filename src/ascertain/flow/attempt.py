@@ -96,8 +96,6 @@ def told_without_ledger(record: ActionRecord, error: AscertainError) -> Flow[Act
     if record.state is State.PREPARED:
         raise error
     yield from tell(record, LEDGER_SILENT, {"state": str(record.state), "ledger": error.code})
-    if record.terminal:
-        return record
     known = State.UNKNOWN if record.state is State.SENT else record.state
     return record.changed(state=known, reason=LEDGER_SILENT, **FREE)
 
