@@ -16,6 +16,7 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
     ├── IntentConflict           a live intent exists with other exact arguments
     ├── NotAllowed               asked for something outside next_allowed
     │   ├── SenderMayBeAlive     "not done" said while an earlier sender may still send
+    │   ├── MayStillArrive       "not done" said while a request may still be on its way
     │   └── ReferenceTaken       "confirmed" said with the reference of another action
     ├── NoSession                a guarded call outside ``app.session(...)``
     ├── NoAttempt                ``key()`` outside a guarded call
@@ -57,6 +58,7 @@ __all__ = [
     "LedgerNewer",
     "LedgerReadOnly",
     "LookupAnswer",
+    "MayStillArrive",
     "MissingArguments",
     "NoAttempt",
     "NoSession",
@@ -181,6 +183,13 @@ class ReferenceTaken(NotAllowed):
 
     code = "reference_taken"
     next_step = "Compare both actions with the provider's records, and name the right reference."
+
+
+class MayStillArrive(NotAllowed):
+    """What was sent may still take effect, so nobody can know yet that this was not done."""
+
+    code = "may_still_arrive"
+    next_step = "Look at the provider again after that time, or confirm with a reference."
 
 
 class NoSession(AscertainError):

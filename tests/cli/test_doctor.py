@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from ascertain import Found
+from ascertain import Ascertain, Budget, Found
+from ascertain.errors import LookupAnswer
 from ascertain.report.doctor_vitals import vital_checks
 from ascertain.store.open import open_ledger
 from ascertain.store.sqlite_file import LedgerFile
@@ -53,14 +54,41 @@ def test_a_ledger_that_is_well(cli, well):
     assert {check["verdict"] for check in found.values()} == {"ok"}
     assert set(found) == {
         "journal", "space", "ledger-mode", "secret", "ledger", "schema", "durability", "size",
-        "chain", "recovery", "unknown", "disputed", "review", "clock", "leases",
+        "chain", "recovery", "unknown", "lookup", "disputed", "review", "clock", "leases",
     }  # fmt: skip
+
+
+def test_a_look_up_whose_code_returns_no_answer(cli, here):
+    """`None` is no absence: the typed error and its next step are told wherever one looks."""
+    app = Ascertain("sqlite:///ledger.db", worker="none")
+
+    @app.tool(budget=Budget(turn_s=0.3, backoff_s=0.1, backoff_max_s=0.1, unanswered=2))
+    def pay(order_id: str) -> dict:
+        raise TimeoutError
+
+    @pay.lookup(absence_final_after=0)
+    def find(action):
+        return None
+
+    with app.session("s", principal="u"):
+        action = pay(order_id="A1")
+    app.close()
+    check = examined(cli)["lookup"]
+    assert check["verdict"] == "bad"
+    assert "lookup_answer" in check["sentence"]
+    assert "pay (it returned NoneType)" in check["sentence"]
+    assert check["next"] == LookupAnswer.next_step
+    for command in ("why", "show"):
+        said = cli(command, action.id, *LEDGER).said
+        assert "returned nothing that is an answer" in said
+        assert LookupAnswer.next_step.rstrip(".") in said
+        assert "it returned NoneType" in said
 
 
 def test_the_checks_fit_80_columns_and_are_counted(cli, ledger):
     done = cli("doctor", *LEDGER)
     assert max(map(len, done.out.splitlines())) <= 80
-    assert done.out.endswith("15 checks: 14 ok, 1 warn, 0 bad\n")
+    assert done.out.endswith("16 checks: 15 ok, 1 warn, 0 bad\n")
     assert "next: ascertain actions --review" in done.said
 
 

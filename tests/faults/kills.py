@@ -19,7 +19,7 @@ from ascertain.testing.world import FIVE_CONTRACTS, FOURTEEN, Behaviour, World
 from tests.faults.children import Child, Ended, Moment, Story
 from tests.faults.evidence import Cell, Statement, read_evidence
 from tests.faults.oracle import faults
-from tests.faults.play import BUDGET, PROMISES, House, quiet, said_of, statement
+from tests.faults.play import BUDGET, PROMISES, SENDS, House, quiet, said_of, statement
 
 DEADLINE_S, SETTLING_S, LEASE_S = 1.0, 1.3, 3.0
 KILL_BUDGET = replace(BUDGET, send_deadline_s=DEADLINE_S, turn_s=4.0)
@@ -44,6 +44,13 @@ PLAYED: dict[str, Behaviour] = {
     "validation_422": Behaviour("validation_422"),
     "already_exists": Behaviour("already_exists"),
 }
+# These are said to whoever comes, not only the first time.
+REFUSALS = frozenset(
+    {
+        "unauthorised_401", "forbidden_403", "business_refusal", "error_body_2xx",
+        "validation_422", "already_exists",
+    }
+)  # fmt: skip
 # With these the caller can be killed while it waits for the reply.
 WAITED_FOR: dict[str, Behaviour] = {
     "request_lost": Behaviour("request_lost", how="hang"),
@@ -111,6 +118,11 @@ class Kill:
     told: list[Statement] = field(default_factory=list[Statement])
 
     @property
+    def times(self) -> int:
+        """How often the provider behaves so: it refuses whoever comes, the rest happens once."""
+        return SENDS if self.cell in REFUSALS else 1
+
+    @property
     def order(self) -> str:
         return f"{self.how}/{self.contract}/{self.cell}/{self.deaths}"
 
@@ -135,7 +147,7 @@ def cells(how: str) -> Iterator[Kill]:
 def story_of(world: World, house: House, kill: Kill) -> Story:
     """The caller's death, and the death of who recovers."""
     match = {"order": kill.order}
-    world.script(kill.contract, match, [kill.behaviour])
+    world.script(kill.contract, match, [kill.behaviour] * kill.times)
     if kill.deaths.first == WAITING:
         child = Child(
             lambda: make_call(house, kill, None),
@@ -252,16 +264,18 @@ async def _settle(house: House, orders: list[str]) -> list[str]:
 
 def cell_of(kill: Kill) -> Cell:
     """The cell as the oracle sees it: every sender that died is proven gone."""
+    provider = FIVE_CONTRACTS[kill.contract]
     promise = replace(
         PROMISES[kill.contract],
         send_deadline_s=DEADLINE_S,
-        absence_final_after_s=SETTLING_S if FIVE_CONTRACTS[kill.contract].lookup else None,
+        absence_final_after_s=SETTLING_S if provider.lookup else None,
+        refusal_final_after_s=SETTLING_S if provider.answers_key_first else None,
     )
     points = (kill.deaths.first, kill.deaths.second)
     unsent = [at for point, at in zip(points, kill.died, strict=False) if point == BEFORE]
     return Cell(
-        promise=promise, behaviours=(kill.behaviour.name,), sender="gone", died_at=kill.died[-1],
-        unsent_at=tuple(unsent),
+        promise=promise, behaviours=(kill.behaviour.name,) * kill.times, sender="gone",
+        died_at=kill.died[-1], unsent_at=tuple(unsent),
     )  # fmt: skip
 
 
@@ -280,21 +294,10 @@ def _course(house: House, record: ActionRecord | None) -> str:
     return " ".join(f"{event.event}:{event.reason}" for event in events)
 
 
-# Cells with a key or a look-up that end with a person all the same, each with its reason.
-REFUSALS = frozenset(
-    {
-        "unauthorised_401", "forbidden_403", "business_refusal", "error_body_2xx",
-        "validation_422", "already_exists",
-    }
-)  # fmt: skip
-
-
 def why_a_person(world: World, kill: Kill) -> str | None:
     """Why this cell may end with a person though there is a key or a look-up; None: it may not."""
     if kill.contract == "neither":
         return "neither a key nor a look-up"
-    if kill.contract == "key_only" and kill.cell in REFUSALS and kill.deaths.first == BEFORE:
-        return "the resend was refused, which says nothing of the send before it; nobody to ask"
     if world.count(kill.contract, order=kill.order) > 1:
         return "the provider made a double, and it was noticed"
     return None

@@ -129,11 +129,28 @@ def lookup_answers(cell: Cell, evidence: Evidence) -> bool:
 def resend_tells(cell: Cell, evidence: Evidence) -> bool:
     """Whether the same key, sent once more, would have been answered with the truth."""
     promise, sent = cell.promise, len(evidence.posts)
-    if not promise.key or "no" in heard(cell, evidence) or not _may_send(cell, evidence):
+    refused = "no" in heard(cell, evidence) and promise.refusal_final_after_s is None
+    if not promise.key or refused or not _may_send(cell, evidence):
         return False
     if not sent or promise.key_lifetime_s is None:
         return True
     return evidence.read_at < evidence.posts[0].received_at + promise.key_lifetime_s
+
+
+def speaks_for_all(cell: Cell, evidence: Evidence, lessons: list[Taught]) -> bool:
+    """Whether the last create was refused, and that speaks for the earlier ones by promise."""
+    promise = cell.promise
+    if lessons[-1:] != ["no"]:
+        return False
+    if promise.refusal_covers_key:
+        return True
+    after_s, last = promise.refusal_final_after_s, evidence.posts[-1]
+    if not promise.key or after_s is None or not cell.sender_settled:
+        return False
+    return all(
+        lesson == "no" or last.received_at >= post.received_at + after_s
+        for post, lesson in zip(evidence.posts, lessons, strict=True)
+    )
 
 
 def resend_is_safe(cell: Cell, evidence: Evidence) -> bool:

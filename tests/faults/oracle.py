@@ -21,6 +21,7 @@ from tests.faults.lessons import (
     proven_absent,
     resend_is_safe,
     resend_tells,
+    speaks_for_all,
     taught,
     told_to_wait,
     unheard,
@@ -103,7 +104,7 @@ def _end_without(cell: Cell, evidence: Evidence) -> End:
     if resend_is_safe(cell, evidence):
         return _end("confirmed", why="refused before processing: it should have been sent again")
     refused = lessons and all(lesson in ("no", "unprocessed") for lesson in lessons)
-    covered = lessons[-1:] == ["no"] and cell.promise.refusal_covers_key
+    covered = speaks_for_all(cell, evidence, lessons)
     if refused or covered or "dead" in lessons:
         return _end("rejected", why="the provider refused")
     if resend_tells(cell, evidence):
@@ -221,6 +222,9 @@ def broken_promise(cell: Cell, evidence: Evidence, effect: Effect) -> str | None
         return f"it landed after {took_s:.1f} s, the promise was {settling_s:g} s"
     if missed(cell, evidence, effect):
         return "a look-up did not find it, after the time by which it was promised to"
+    after_s = promise.refusal_final_after_s
+    if promise.key and after_s is not None and took_s > after_s and "no" in lessons.values():
+        return f"it landed after {took_s:.1f} s, refusals are final after {after_s:g} s"
     if promise.key and effect is not evidence.effects[0]:
         return "the key did not deduplicate"
     return None
@@ -324,7 +328,7 @@ def _unfounded(cell: Cell, evidence: Evidence, said: Said) -> Iterator[str]:
     lessons = [taught(cell.promise, post) for post in evidence.posts]
     definite = all(lesson in ("no", "unprocessed", "dead") for lesson in lessons)
     never_sent = not lessons and cell.sender == "alive"
-    covered = cell.promise.refusal_covers_key and lessons[-1:] == ["no"]
+    covered = speaks_for_all(cell, evidence, lessons)
     refused = bool(lessons) and (definite or "dead" in lessons or covered)
     if not (never_sent or refused or absence_is_final(cell, evidence)):
         yield "NoLie: said rejected on evidence that proves nothing"

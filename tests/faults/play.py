@@ -33,6 +33,7 @@ PROMISES = {
         lookup=provider.lookup,
         fences=provider.lookup_fences,
         absence_final_after_s=SETTLING_S if provider.lookup else None,
+        refusal_final_after_s=SETTLING_S if provider.answers_key_first else None,
         sends=SENDS,
         send_deadline_s=DEADLINE_S,
     )
@@ -73,6 +74,8 @@ class House:
     def said(self, name: str) -> dict[str, Any]:
         provider = FIVE_CONTRACTS[name]
         promises = {"key_lifetime": provider.key_lifetime_s} if provider.honours_key else {}
+        if provider.answers_key_first:
+            promises["refusal_final_after"] = self.settling_s
         return {
             "identity": ["order"], "budget": self.budget, "refusals": REFUSALS,
             "recount_after": self.recount_s, "via": [self.client, self.aclient], "receipt": "ref",

@@ -188,6 +188,7 @@ def test_a_move_without_a_row_is_refused(before, event):
         (State.SENT, Event.REJECT), (State.SENT, Event.UNSEND), (State.SENT, Event.LOSE),
         (State.UNKNOWN, Event.CONFIRM), (State.UNKNOWN, Event.REJECT), (State.UNKNOWN, Event.SEND),
         (State.UNKNOWN, Event.COMPENSATE), (State.REJECTED, Event.SEND),
+        (State.REJECTED, Event.WITHDRAW),
         (State.CONFIRMED, Event.COMPENSATE),
     }  # fmt: skip
     legal = event is Event.NOTE or ((before.state, event) in ends and not before.final)

@@ -275,6 +275,11 @@ mutant(
     rows=((State.UNKNOWN, Event.REJECT),),
 )  # fmt: skip
 mutant(
+    "withdrawn for a while", "what a person withdrew after a temporary refusal is sent again",
+    leaving(evidence, "withdraw", final=0, due_at=NOW),
+    rows=((State.REJECTED, Event.WITHDRAW),),
+)  # fmt: skip
+mutant(
     "a verdict drops its reference", "confirmed by a person, with nothing to show",
     leaving(evidence, "verdict_confirmed", provider_ref=None),
     rows=((State.UNKNOWN, Event.CONFIRM),),

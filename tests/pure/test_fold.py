@@ -47,7 +47,7 @@ def test_req_F01_a_send_is_an_attempt_under_a_lease_that_begins_with_no_evidence
     after = sent_from(PREPARED._replace(evidence=Evidence.ABSENT, refused=1, kind=Kind.BUSINESS))
     assert (after.state, after.attempt) == (State.SENT, 1)
     assert (after.lease_owner, after.lease_until, after.due_at) == ("p", NOW + 12, NOW + 12)
-    assert (after.last_sent_at, after.last_possible_at) == (NOW, NOW + 12)
+    assert (after.last_sent_at, after.last_possible_at) == (NOW, None)
     assert (after.evidence, after.refused, after.kind) == (Evidence.NOT_ASKED, 0, None)
     assert (after.handle, after.not_before_at, after.ask_at) == (None, None, None)
     assert (after.review, after.review_at) == (None, None)

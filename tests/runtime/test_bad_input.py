@@ -134,6 +134,12 @@ def test_a_key_outside_a_call_is_an_error():
         ({"repeat": "by_nature"}, ContractError, "once_per"),
         ({"key_lifetime": "a while"}, ContractError, "duration"),
         ({"key_lifetime": "30s"}, ContractError, "margin"),
+        ({"refusal_final_after": "10s"}, ContractError, "speaks of repeats by key.*key_lifetime="),
+        (
+            {"refusal_final_after": 0, "key_lifetime": "24h"},
+            ContractError,
+            "above 0.*refusal_covers_key=True",
+        ),
         ({"via": [object()]}, ContractError, "not watched"),
         ({"budget": Budget(sends=0)}, ContractError, "sends"),
         ({"retries": 3}, ContractError, "retries"),

@@ -25,6 +25,7 @@ from ascertain.rules.news.classify import classify
 OBSERVED = "observe"
 
 NOT_RECORDED = "answer_not_recorded"
+LEDGER_SILENT = "ledger_silent"
 RETRY_FIRST_S, RETRY_MOST_S = 0.05, 1.0
 # Trying again is of no use.
 _HOPELESS = (ActionNotFound, IllegalTransition, LedgerClosed, LedgerCorrupt, LedgerNewer)
@@ -100,6 +101,20 @@ def _contradict(
         contest.other, provider_ref=outcome.provider_ref, owner=mine.id, now=setting.clock()
     )
     yield from advance(contest.other, move)
+
+
+def told_without_ledger(record: ActionRecord, error: AscertainError) -> Flow[ActionRecord]:
+    """What a caller is told when the ledger fails in the middle of its turn: what is known so far.
+
+    Unknown, where an effect may be under way: an exception would be read as "nothing happened".
+
+    :raises AscertainError: the same one, where nothing at all has been sent.
+    """
+    if record.state is State.PREPARED:
+        raise error
+    yield from tell(record, LEDGER_SILENT, {"state": str(record.state), "ledger": error.code})
+    known = State.UNKNOWN if record.state is State.SENT else record.state
+    return record.changed(state=known, reason=LEDGER_SILENT, **FREE)
 
 
 def sender_of(setting: Setting, record: ActionRecord) -> str:

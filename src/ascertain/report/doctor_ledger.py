@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from ascertain.errors import LookupAnswer
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
 from ascertain.report.doctor import Check, bad, ok, warn
 from ascertain.report.reading import contract_of, is_observed, walk
-from ascertain.report.story import holder_is_gone
-from ascertain.report.words import many, sender_words, span
+from ascertain.report.story import holder_is_gone, moment_of
+from ascertain.report.words import joined, many, sender_words, span
 from ascertain.store.ledger import Filter, Ledger
 
 OVERDUE_S = 60.0
@@ -31,6 +32,7 @@ def ledger_checks(ledger: Ledger, now: float, *, deep: bool = False) -> Iterator
     yield _chains(ledger, waiting, deep=deep)
     yield _recovering(ledger, waiting, now)
     yield _oldest_unknown(ledger, waiting, now)
+    yield _lookups(ledger, waiting)
     yield from _cases(ledger, now)
     yield _clock(ledger, waiting, now)
     yield _leases(ledger, waiting)
@@ -92,6 +94,23 @@ def _oldest_unknown(ledger: Ledger, waiting: list[ActionRecord], now: float) -> 
     if age_s < LONG_UNKNOWN_S:
         return ok("unknown", said)
     return warn("unknown", said, f"ascertain why {oldest.id}")
+
+
+def _lookups(ledger: Ledger, waiting: list[ActionRecord]) -> Check:
+    """Look-ups that returned None or a foreign value: a defect that no waiting heals."""
+    unanswered = (r for r in waiting if r.state is State.UNKNOWN and r.unanswered)
+    broken: dict[str, str] = {}
+    for record in islice(unanswered, _NEWEST):
+        defects = [one for one in map(moment_of, ledger.events(record.id)) if one.is_defect]
+        if defects and record.tool not in broken:
+            broken[record.tool] = "; ".join(defects[-1].evidence)
+    if not broken:
+        return ok("lookup", "No look-up has returned what is no answer.")
+    tools = joined([f"{tool} ({what})" for tool, what in sorted(broken.items())])
+    return bad(
+        "lookup", f"{LookupAnswer.code}: the look-up returns nothing that is an answer: {tools}.",
+        LookupAnswer.next_step,
+    )  # fmt: skip
 
 
 def _cases(ledger: Ledger, now: float) -> Iterator[Check]:

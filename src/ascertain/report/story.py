@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ascertain.errors import LookupAnswer
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.contract import Contract
 from ascertain.model.tables import Event, Rule, State, rule_of
@@ -42,6 +43,11 @@ class Moment:
     def moves(self) -> bool:
         """Whether it changed what is known (a note does not)."""
         return self.event.event != Event.NOTE
+
+    @property
+    def is_defect(self) -> bool:
+        """Whether it tells of a look-up whose own code must be put right."""
+        return self.event.reason == LookupAnswer.code
 
     @property
     def arrow(self) -> str:
@@ -181,6 +187,7 @@ _PHRASES = {
     "late_attempt": "from attempt {}",
     "request_id": "provider's request id {}",
     "evidence": "evidence: {}",
+    "returned": "it returned {}",
 }
 
 

@@ -7,6 +7,7 @@ dropped: it is stored, marks the action disputed and opens a case.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Any
 
 from ascertain.model.action import ActionRecord
@@ -64,7 +65,7 @@ def answered(
             working = record.evidence is Evidence.WORKING
             return _evidence(
                 record, Evidence.WORKING if working else Evidence.UNANSWERED,
-                answer.reason or "no_answer", now,
+                answer.reason or "no_answer", now, detail=_defect(answer),
                 unanswered=record.unanswered + 1, ask_at=now + wait_s,
             )  # fmt: skip
 
@@ -143,6 +144,7 @@ def late(
     if record.terminal:
         return _late_on_settled(record, contract, outcome, attempt, now)
     if outcome.effect is Effect.CONFIRMED and record.state in (State.UNKNOWN, State.SENT):
+        record = record.changed(last_possible_at=now)
         return confirm(record, contract, outcome, By.CALL, now)
     # the attempt was counted as doubt when it was given up; a definite word takes that back, unless
     # the client had sent by itself again, and tells only of the last time
@@ -187,19 +189,27 @@ def _unsuspected(record: ActionRecord, now: float) -> ActionRecord:
 
 
 def may_still_arrive(record: ActionRecord, contract: Contract, *, now: float) -> bool:
-    """Whether something sent earlier may still take effect, so that nobody can say "not done".
+    """Whether something sent earlier may still take effect, so that nobody can say "not done"."""
+    until = may_arrive_until(record, contract)
+    return until is not None and now < until
 
-    An attempt is under way; its sender may still send (:func:`clear_suspects` comes first); or what
-    it sent may be on its way: as long as absence takes to be final, else as long as a send takes.
+
+def may_arrive_until(record: ActionRecord, contract: Contract) -> float | None:
+    """Until when something sent earlier may still take effect; None: nothing can.
+
+    Without end while an attempt is under way or its sender may still send (:func:`clear_suspects`
+    comes first). Else what was sent may be on its way: as long as the contract says that absence or
+    a refusal takes to be final, else as long as a send takes. Where all was refused, nothing is.
     """
     if record.state is State.SENT or record.suspect:
-        return True
+        return inf
     if record.last_possible_at is None or record.evidence is Evidence.ABSENT_FINAL:
-        return False
+        return None
+    if record.state is not State.UNKNOWN:
+        return None
     settling = contract.lookup.absence_final_after_s if contract.lookup is not None else None
-    if settling is None:
-        settling = contract.budget.send_deadline_s
-    return now < record.last_possible_at + settling
+    promised = [s for s in (settling, contract.refusal_final_after_s) if s is not None]
+    return record.last_possible_at + max(promised, default=contract.budget.send_deadline_s)
 
 
 def open_review(record: ActionRecord, *, reason: str, now: float, by: By = By.WORKER) -> Move:
@@ -228,10 +238,13 @@ def verdict_confirmed(
 
 
 def verdict_not_done(record: ActionRecord, *, evidence: str, now: float) -> Move:
-    """A person found that it did not happen and will not."""
+    """A person found that it did not happen and will not.
+
+    What was never sent, or refused for a while, is withdrawn: it may be wished anew.
+    """
     detail = {"evidence": evidence}
-    if record.state is State.PREPARED:
-        return withdraw(record, by=By.PERSON, reason="verdict_not_done", now=now)
+    if record.state is State.PREPARED or (record.state is State.REJECTED and record.open):
+        return withdraw(record, by=By.PERSON, reason="verdict_not_done", now=now, detail=detail)
     if record.terminal:
         # its reference is another's: it can never say again that this one was confirmed by it
         still = int(record.state is State.CONFIRMED and record.review == ANOTHERS)
@@ -305,7 +318,9 @@ def _checked(
         )  # absence says nothing while it is under way
     if answer.evidence is Evidence.UNANSWERED:
         again = record.changed(unanswered=record.unanswered + 1, ask_at=now + wait_s)
-        return note(again._replace(due_at=now + wait_s, **FREE), by, "no_answer", now, {})
+        again = again._replace(due_at=now + wait_s, **FREE)
+        defect = _defect(answer)
+        return note(again, by, answer.reason if defect else "no_answer", now, defect)
     counted = record.changed(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
     settling = None if contract.lookup is None else contract.lookup.absence_final_after_s
     last = record.last_possible_at
@@ -341,11 +356,17 @@ def _confirmed_late(
 _TOLD_ONCE = (Evidence.WORKING, Evidence.UNANSWERED, Evidence.ABSENT)
 
 
+def _defect(answer: Answer) -> dict[str, Any]:
+    """What a look-up returned that is no answer at all."""
+    return {} if answer.code is None else {"returned": answer.code}
+
+
 def _evidence(
-    record: ActionRecord, evidence: Evidence, reason: str, now: float, /, **changes: Any
-) -> Move:
-    """What a look-up showed; an event only where it differs from what was known."""
+    record: ActionRecord, evidence: Evidence, reason: str, now: float, /, *,
+    detail: dict[str, Any] | None = None, **changes: Any,
+) -> Move:  # fmt: skip
+    """What a look-up showed; an event only where it differs from what was known, or has details."""
     after = record.changed(evidence=evidence, updated_at=now, **changes)
-    if evidence is record.evidence and evidence in _TOLD_ONCE:
+    if evidence is record.evidence and evidence in _TOLD_ONCE and not detail:
         return Move(after, ())
-    return note(after, By.LOOKUP, reason, now, {})
+    return note(after, By.LOOKUP, reason, now, detail or {})

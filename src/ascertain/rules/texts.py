@@ -102,7 +102,7 @@ def which(record: ActionRecord, contract: Contract) -> str:
             )  # fmt: skip
         case State.REJECTED:
             if not record.final:
-                return "rejected_temporary"
+                return "rejected_temporary" if record.review is None else "in_review"
             return _BY_KIND.get(record.kind, "rejected_not_done")
         case State.CONFIRMED if contract.is_read:
             return "read"

@@ -255,6 +255,7 @@ class Ascertain:
         :param confirmed: the provider's reference, when it happened.
         :param not_done: it did not happen and will not; needs ``evidence``.
         :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
+        :raises MayStillArrive: "not done" while what was sent may still be on its way.
         """
         resolve(self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence)
         return self.action(action_id)

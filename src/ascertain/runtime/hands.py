@@ -167,6 +167,8 @@ def stricter(stored: Contract, now: Contract) -> Contract:
         for c in (stored, now)
         if c.lookup is not None and c.lookup.absence_final_after_s is not None
     ]
+    refusals = [c.refusal_final_after_s for c in (stored, now)]
+    promised = [after_s for after_s in refusals if after_s is not None]
     lookup = now.lookup
     if lookup is not None and settling:
         same = stored.lookup is None or stored.lookup.fences == lookup.fences
@@ -179,6 +181,7 @@ def stricter(stored: Contract, now: Contract) -> Contract:
         else min(stored.repeat, now.repeat, key=_risk),
         key_lifetime_s=min(lifetimes) if lifetimes else None,
         refusal_covers_key=stored.refusal_covers_key and now.refusal_covers_key,
+        refusal_final_after_s=max(promised) if len(promised) == len(refusals) else None,
         unprocessed=tuple(set(stored.unprocessed) & set(now.unprocessed)),
         lookup=lookup,
         key=stored.key,

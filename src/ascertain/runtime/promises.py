@@ -54,6 +54,9 @@ class Promises(ReadPromises, total=False):
       or ``24h``). Promising it makes ``repeat="by_key"`` the default, else it is ``never``.
     * ``repeat``: ``by_key``, ``by_nature`` (a set or a delete), ``harmless`` or ``never``.
     * ``refusal_covers_key``: a refusal speaks for every attempt with the key.
+    * ``refusal_final_after``: the provider looks at the key before anything else (credentials,
+      arguments, its own rules), and nothing takes effect later than this after it was sent: a
+      refusal of a repeat that is sent so long after the attempts in doubt speaks for them too.
     * ``unprocessed``: HTTP statuses that mean "refused before anything was processed".
     * ``via``: the only (watched) clients by which the tool can send.
     * ``receipt``: dotted path of the reference in the result; ``receipt_required``: no
@@ -75,6 +78,7 @@ class Promises(ReadPromises, total=False):
     key_format: KeyFormat | str
     repeat: str
     refusal_covers_key: bool
+    refusal_final_after: float | str
     unprocessed: Sequence[int]
     via: Sequence[object]
     receipt: str
@@ -96,6 +100,7 @@ _MAPPINGS = ("say", "say_zh")
 _SECONDS = {
     "key_lifetime": "key_lifetime_s",
     "key_margin": "key_margin_s",
+    "refusal_final_after": "refusal_final_after_s",
     "recount_after": "recount_after_s",
     "undo_within": "undo_within_s",
     "send_by": "send_by_s",

@@ -153,7 +153,24 @@ def check_contract(contract: Contract, signature: Signature) -> None:
             f"{contract.tool}: key_lifetime of {contract.key_lifetime_s:g} s is within the margin "
             f"of {contract.key_margin_s:g} s, so the key could never be sent again."
         )
+    if contract.refusal_final_after_s is not None:
+        _check_refusal_final_after(contract, contract.refusal_final_after_s)
     _check_budget(contract.tool, contract.budget)
+
+
+def _check_refusal_final_after(contract: Contract, after_s: float) -> None:
+    if contract.repeat is not Repeat.BY_KEY:
+        raise ContractError(
+            f"{contract.tool}: refusal_final_after speaks of repeats by key, and repeat is "
+            f"{str(contract.repeat)!r}.",
+            next_step="Promise key_lifetime= too, or leave refusal_final_after out.",
+        )
+    if not 0 < after_s < inf:
+        raise ContractError(
+            f"{contract.tool}: refusal_final_after={after_s:g} s must be above 0: a request takes "
+            "time to arrive.",
+            next_step="Say refusal_covers_key=True if a refusal is stored under the key.",
+        )
 
 
 def _check_budget(tool: str, budget: Budget) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from ascertain.errors import (
     ActionNotFound,
     ContractError,
     LedgerError,
+    MayStillArrive,
     NotAllowed,
     ReferenceTaken,
     SenderMayBeAlive,
@@ -29,6 +32,7 @@ def resolve(
     :raises ActionNotFound: there is no such action.
     :raises ContractError: not exactly one verdict, or one without what it needs.
     :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
+    :raises MayStillArrive: "not done" while what was sent may still be on its way.
     :raises ReferenceTaken: the reference is another action's, by an answer or a person's word.
     :raises NotAllowed: the action is settled, or somebody is at work on it.
     """
@@ -53,14 +57,15 @@ def resolve(
     record = _closed_attempt(hands, record)
     now = hands.clock()
     _refuse_settled(record)
-    _refuse_temporary(record)
     if confirmed is not None:
+        _refuse_temporary(record)
         contract = _contract(hands, record)
         move = rules.verdict_confirmed(
             record, contract, provider_ref=confirmed, evidence=evidence, now=now
         )
         return _claim(hands, record, move)
-    _refuse_while_alive(record)
+    record = _refuse_while_alive(hands, record)
+    _refuse_while_under_way(hands, record, now)
     return write(hands, record, rules.verdict_not_done(record, evidence=evidence, now=now))
 
 
@@ -134,17 +139,38 @@ def _refuse_settled(record: ActionRecord) -> None:
 
 
 def _refuse_temporary(record: ActionRecord) -> None:
-    """A refusal for a while is definite already: it was not done, and may be called again."""
-    if record.state is State.REJECTED and not record.final and not record.disputed:
+    """A refusal for a while is definite: it was not done. It can only be withdrawn."""
+    if record.state is State.REJECTED and not record.final:
         raise NotAllowed(
             f"Action {record.id} was refused for a while ({record.kind}): it was not done.",
-            next_step="There is nothing to decide; a new call tries it again.",
+            next_step="--not-done --evidence TEXT ends it, so that it can be wished anew.",
         )
 
 
-def _refuse_while_alive(record: ActionRecord) -> None:
-    """Nobody can know that it was not done while a sender may still send."""
-    alive = [name for name in record.suspect.split(",") if name and not sender.is_gone(name)]
+def _refuse_while_under_way(hands: Hands, record: ActionRecord, now: float) -> None:
+    """Nobody can know that it was not done while a request may still be on its way."""
+    contract = hands.contract_of(record, hands.registry.find(record.tool))
+    if contract is None:
+        contract = Contract(tool=record.tool, noun=record.tool)  # of which nothing is known
+    until = rules.may_arrive_until(record, contract)
+    if until is None or until <= now:
+        return
+    at = datetime.fromtimestamp(until).astimezone()
+    raise MayStillArrive(
+        f"What action {record.id} has sent may still take effect until {at:%Y-%m-%d %H:%M:%S}.",
+        next_step=f"Look at the provider again in {until - now:.0f} s, then say it again; or "
+        "confirm with a reference if it is there.",
+        until=until,
+    )
+
+
+def _refuse_while_alive(hands: Hands, record: ActionRecord) -> ActionRecord:
+    """Nobody can know that it was not done while a sender may still send.
+
+    That one is gone is written down: what it sent until then is on its way from now on.
+    """
+    suspects = [name for name in record.suspect.split(",") if name]
+    alive = [name for name in suspects if not sender.is_gone(name)]
     if alive:
         host, _, _, pid, *_ = alive[0].split("/")
         raise SenderMayBeAlive(
@@ -152,3 +178,6 @@ def _refuse_while_alive(record: ActionRecord) -> None:
             "be alive.",
             next_step=f"Stop that process (kill {pid} on {host}), then say it again.",
         )
+    if not suspects:
+        return record
+    return write(hands, record, rules.clear_suspects(record, suspects, now=hands.clock()))
