@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ascertain.errors import (
     ActionNotFound,
@@ -49,7 +49,7 @@ def make_attempt(setting: Setting, record: ActionRecord, turn: Turn | None) -> F
     report = yield from invoke(record, deadline_s)
     outcome = classify(report, setting.contract, now=setting.clock())
     if outcome.related_ref is not None and not (yield from relate(record, outcome.related_ref)):
-        outcome = replace(outcome, related_ref=None)  # somebody else's record is not told
+        outcome = outcome._replace(related_ref=None)  # somebody else's record is not told
     landed = yield from land(setting, record, report, outcome, turn)
     stop = report.interrupt is not None or landed.lease_owner != setting.sender
     return Landed(landed, report, outcome, stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ascertain.model.outcome import Evidence, Kind
@@ -84,10 +85,17 @@ class ActionRecord(NamedTuple):
 
         :raises KeyError: there is no such field.
         """
+        return self.changed_by(changes)
+
+    def changed_by(self, changes: Mapping[str, Any]) -> ActionRecord:
+        """The same, for changes that are in one mapping already.
+
+        :raises KeyError: there is no such field.
+        """
         values = list(self)
         for name, value in changes.items():
             values[_AT[name]] = value
-        return ActionRecord._make(values)
+        return _made(ActionRecord, values)
 
     @property
     def terminal(self) -> bool:
@@ -100,6 +108,8 @@ class ActionRecord(NamedTuple):
         return not self.terminal
 
 
+# `_make` without its check of the length, which is right by construction.
+_made = tuple.__new__
 _AT = {name: place for place, name in enumerate(ActionRecord._fields)}
 
 

@@ -51,10 +51,11 @@ def settle(
 
     :param wait_s: back-off before a next send; the provider may advise a longer time.
     """
-    record = record.changed(sends=record.sends + outcome.sends, last_possible_at=now)
+    sends = record.sends + outcome.sends
+    if outcome.effect is Effect.CONFIRMED:  # the usual end, in one step
+        return confirm(record, contract, outcome, By.CALL, now, sends=sends, last_possible_at=now)
+    record = record.changed(sends=sends, last_possible_at=now)
     match outcome.effect:
-        case Effect.CONFIRMED:
-            return confirm(record, contract, outcome, By.CALL, now)
         case Effect.REFUSED:
             return _refused(record, contract, outcome, now, wait_s)
         case Effect.NOT_SENT:
