@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ascertain.errors import (
     ActionNotFound,
@@ -30,8 +30,7 @@ RETRY_FIRST_S, RETRY_MOST_S = 0.05, 1.0
 _HOPELESS = (ActionNotFound, IllegalTransition, LedgerClosed, LedgerCorrupt, LedgerNewer)
 
 
-@dataclass(frozen=True, slots=True)
-class Landed:
+class Landed(NamedTuple):
     """The action after the attempt, the news, and whether the flow must stop here."""
 
     record: ActionRecord
