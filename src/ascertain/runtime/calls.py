@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import IntentConflict
@@ -29,6 +29,7 @@ from ascertain.values.arguments import Bound, parse_call
 from ascertain.values.canonical import canonical, digest, identity_text
 
 if TYPE_CHECKING:
+    from ascertain.runtime.aio import AsyncDriver
     from ascertain.runtime.bodies import Bodies
 
 
@@ -67,6 +68,12 @@ class Calls:
             self._bodies = Bodies()
         return self._bodies
 
+    @cached_property
+    def _async_driver(self) -> type[AsyncDriver]:
+        from ascertain.runtime.aio import AsyncDriver  # asyncio is most of what an import costs
+
+        return AsyncDriver
+
     def call(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = NONE
     ) -> Action[Any]:
@@ -97,13 +104,11 @@ class Calls:
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = NONE
     ) -> Action[Any]:
         """Make a guarded call on the running loop; sync tools run in a thread."""
-        from ascertain.runtime.aio import AsyncDriver  # asyncio is most of what an import costs
-
         session = here()
         bound = entry.signature.bind(args, kwargs)
         turn = self._turn(entry, options)
         watched = self.observing or entry.observed
-        driver = AsyncDriver(self.hands, entry, self.bodies, bound.values, attached=watched)
+        driver = self._async_driver(self.hands, entry, self.bodies, bound.values, attached=watched)
         setting = self.hands.setting(entry)
         if entry.contract.is_read:
             ended = await driver.drive(read(setting, self._read_record(entry, session), turn))
