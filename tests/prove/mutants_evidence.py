@@ -232,7 +232,7 @@ mutant(
     late_as(
         lambda real, record, contract, outcome, more: real(
             record, contract,
-            replace(outcome, effect=Effect.NOT_SENT)
+            outcome._replace(effect=Effect.NOT_SENT)
             if outcome.effect is Effect.UNKNOWN else outcome,
             **more,
         )
@@ -254,7 +254,7 @@ mutant(
     "late words after hidden retries are believed", "the client tells only of its last time",
     late_as(
         lambda real, record, contract, outcome, more: real(
-            record, contract, replace(outcome, sends=min(outcome.sends, 1)), **more
+            record, contract, outcome._replace(sends=min(outcome.sends, 1)), **more
         )
     ),
 )  # fmt: skip

@@ -1,7 +1,5 @@
 """Mutants of sending, settling and losing, and of the ledger under them."""
 
-from dataclasses import replace
-
 from ascertain.model.outcome import Effect, Kind
 from ascertain.model.tables import Event, State
 from ascertain.rules import budget, evidence, fold
@@ -163,7 +161,7 @@ mutant(
 )  # fmt: skip
 mutant(
     "confirmed without its reference", "the provider's reference is dropped",
-    *outcome_as(lambda outcome: replace(outcome, provider_ref=None)),
+    *outcome_as(lambda outcome: outcome._replace(provider_ref=None)),
 )  # fmt: skip
 mutant(
     "a refusal covers everything", "a refusal speaks for earlier attempts too",
@@ -185,17 +183,17 @@ mutant(
 )  # fmt: skip
 mutant(
     "a business refusal is temporary", "a final refusal is tried again",
-    told(fold, "_refused", lambda one: replace(one, retryable=True), 2),
+    told(fold, "_refused", lambda one: one._replace(retryable=True), 2),
     rows=((State.REJECTED, Event.SEND),), reasons=(Reason.TEMPORARY_REFUSAL,),
 )  # fmt: skip
 mutant(
     "a temporary refusal is final", "refused for a while, told as refused for good",
-    told(fold, "_refused", lambda one: replace(one, retryable=False), 2),
+    told(fold, "_refused", lambda one: one._replace(retryable=False), 2),
     rows=((State.SENT, Event.REJECT),),
 )  # fmt: skip
 mutant(
     "a refusal after hidden retries is believed", "the client tells only of its last time",
-    *outcome_as(lambda outcome: replace(outcome, sends=min(outcome.sends, 1))),
+    *outcome_as(lambda outcome: outcome._replace(sends=min(outcome.sends, 1))),
 )  # fmt: skip
 mutant(
     "in progress is a refusal", "our own key at work is taken for a refusal of it",
@@ -203,7 +201,7 @@ mutant(
         fold, "_refused",
         lambda record, contract, outcome, now, wait_s, covers, real=fold._refused: real(
             *(
-                (record._replace(doubt=0), contract, replace(outcome, kind=Kind.UNAVAILABLE))
+                (record._replace(doubt=0), contract, outcome._replace(kind=Kind.UNAVAILABLE))
                 if outcome.kind is Kind.IN_PROGRESS else (record, contract, outcome)
             ),
             now, wait_s, covers,

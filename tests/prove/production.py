@@ -68,7 +68,7 @@ def _outcomes():
     }
     for n in (1, 2, 3, 4):
         plain[f"ok T{n}"] = Outcome(effect=Effect.CONFIRMED, reason="ok", provider_ref=f"T{n}")
-    twice = {f"{name}, sent twice": replace(one, sends=2) for name, one in plain.items()}
+    twice = {f"{name}, sent twice": one._replace(sends=2) for name, one in plain.items()}
     nothing = {
         "not_sent": Outcome(effect=Effect.NOT_SENT, reason="refused_connection", retryable=True,
                             sends=0),

@@ -181,7 +181,7 @@ EXISTS = refusal(Kind.ALREADY_EXISTS, related_ref="T7")
     [
         # An earlier attempt, or the client's own second try, may have made it.
         (AGAIN, BLIND, EXISTS, True),
-        (SENT, BLIND, replace(EXISTS, sends=2), True),
+        (SENT, BLIND, EXISTS._replace(sends=2), True),
         # Where it can be asked and the provider does not deduplicate by key, it is asked.
         (SENT, ASKED, EXISTS, True),
         # A first attempt that nobody can ask about, and one that would have been replayed.

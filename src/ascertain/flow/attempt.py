@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ascertain.errors import (
     ActionNotFound,
@@ -31,8 +31,7 @@ RETRY_FIRST_S, RETRY_MOST_S = 0.05, 1.0
 _HOPELESS = (ActionNotFound, IllegalTransition, LedgerClosed, LedgerCorrupt, LedgerNewer)
 
 
-@dataclass(frozen=True, slots=True)
-class Landed:
+class Landed(NamedTuple):
     """The action after the attempt, the news, and whether the flow must stop here."""
 
     record: ActionRecord
@@ -50,7 +49,7 @@ def make_attempt(setting: Setting, record: ActionRecord, turn: Turn | None) -> F
     report = yield from invoke(record, deadline_s)
     outcome = classify(report, setting.contract, now=setting.clock())
     if outcome.related_ref is not None and not (yield from relate(record, outcome.related_ref)):
-        outcome = replace(outcome, related_ref=None)  # somebody else's record is not told
+        outcome = outcome._replace(related_ref=None)  # somebody else's record is not told
     landed = yield from land(setting, record, report, outcome, turn)
     stop = report.interrupt is not None or landed.lease_owner != setting.sender
     return Landed(landed, report, outcome, stop)

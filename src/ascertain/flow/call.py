@@ -7,7 +7,7 @@ before the wire.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ascertain.errors import AscertainError, IntentConflict
 from ascertain.flow.attempt import make_attempt, told_without_ledger
@@ -28,8 +28,7 @@ from ascertain.rules.view import view_of
 BORN = Draft(None, Event.PREPARE, State.PREPARED, By.CALL, "prepared", 0, {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A call about to be reserved.
 
     :param record: the prepared action. :param rebuild: the same with the key that it gets when it
@@ -46,8 +45,7 @@ class Wanted:
     beside: tuple[Beside, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """How a call ended. ``how``: new, replayed, joined, bound, blocked.
 
     :param report: only of our own send.

@@ -6,15 +6,14 @@ here reads a clock or rolls dice: `now` and `dice` are arguments.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, Repeat
 from ascertain.model.outcome import Evidence, Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """What one call may still spend: sends, and until when (ledger clock)."""
 
     sends_left: int

@@ -55,11 +55,12 @@ def settle(
 
     :param wait_s: back-off before a next send; the provider may advise a longer time.
     """
+    sends = record.sends + outcome.sends
+    if outcome.effect is Effect.CONFIRMED:  # the usual end, in one step
+        return confirm(record, contract, outcome, By.CALL, now, sends=sends, last_possible_at=now)
     covers = _speaks_for_all(record, contract, outcome)
-    record = record.changed(sends=record.sends + outcome.sends, last_possible_at=now)
+    record = record.changed(sends=sends, last_possible_at=now)
     match outcome.effect:
-        case Effect.CONFIRMED:
-            return confirm(record, contract, outcome, By.CALL, now)
         case Effect.REFUSED:
             return _refused(record, contract, outcome, now, wait_s, covers)
         case Effect.NOT_SENT:

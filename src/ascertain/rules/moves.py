@@ -6,6 +6,7 @@ Everything that changes an action goes through :func:`move` (a row of the transi
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ascertain.errors import IllegalTransition
@@ -24,6 +25,13 @@ class Move(NamedTuple):
     claim: Claim | None = None
 
 
+_DETAILS = {
+    "kind": "kind", "code": "code", "ref": "provider_ref", "related": "related_ref",
+    "http": "http_status", "request_id": "request_id", "sends": "sends",
+    "retry_after_s": "retry_after_s", "handle": "handle",
+}  # fmt: skip
+_detailed = itemgetter(*(Outcome._fields.index(name) for name in _DETAILS.values()))
+
 FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
@@ -38,7 +46,8 @@ def move(
     end = step(record.state, event, final=bool(record.final))
     if end is None:
         raise IllegalTransition(f"{record.state} --{event}--> has no row (action {record.id}).")
-    after = record.changed(**changes, state=end, reason=reason, updated_at=now)
+    changes["state"], changes["reason"], changes["updated_at"] = end, reason, now
+    after = record.changed_by(changes)
     draft = Draft(record.state, event, end, by, reason, after.attempt, detail or {})
     return Move(after, (draft,))
 
@@ -61,9 +70,12 @@ def dispute(record: ActionRecord, why: str, now: float, detail: dict[str, Any], 
     return note(opened, by, why, now, detail)
 
 
-def confirm(record: ActionRecord, contract: Contract, outcome: Outcome, by: By, now: float) -> Move:
+def confirm(
+    record: ActionRecord, contract: Contract, outcome: Outcome, by: By, now: float, /,
+    **changes: Any,
+) -> Move:  # fmt: skip
     recount = contract.recount_s
-    changes = closed()
+    changes.update(closed())
     if recount is not None:
         changes["due_at"] = now + recount
         changes["ask_at"] = now + recount
@@ -101,14 +113,14 @@ def closed() -> dict[str, Any]:
 
 
 def detail_of(outcome: Outcome) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "kind": outcome.kind, "code": outcome.code, "ref": outcome.provider_ref,
-        "related": outcome.related_ref, "http": outcome.http_status,
-        "request_id": outcome.request_id, "sends": outcome.sends,
-        "retry_after_s": outcome.retry_after_s, "handle": outcome.handle,
-        "several": outcome.several_effects or None,
-    }  # fmt: skip
-    return {name: value for name, value in found.items() if value is not None}
+    found = {
+        name: value
+        for name, value in zip(_DETAILS, _detailed(outcome), strict=True)
+        if value is not None
+    }
+    if outcome.several_effects:
+        found["several"] = True
+    return found
 
 
 def differs(known: str | None, new: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
@@ -219,16 +219,16 @@ class Ascertain:
             self._embedded.ensure()
         return self._calls.call(entry, args, kwargs, options)
 
-    async def guarded_async(
+    def guarded_async(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
-    ) -> Action[Any]:
+    ) -> Coroutine[Any, Any, Action[Any]]:
         """Make a call for a tool of this app on the running loop."""
         import asyncio
 
         self._loop = asyncio.get_running_loop()
         if self._embeds and not entry.contract.is_read and self._task is None:
             self._embedded.ensure()
-        return await self._calls.call_async(entry, args, kwargs, options)
+        return self._calls.call_async(entry, args, kwargs, options)
 
     # -- afterwards -----------------------------------------------------------------------------
 

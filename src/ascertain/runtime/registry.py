@@ -38,6 +38,7 @@ class Entry:
     )
     _json: str | None = None
     _digest: str = ""
+    _roles: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] | None = None
 
     @property
     def name(self) -> str:
@@ -55,10 +56,23 @@ class Entry:
     def contract_digest(self) -> str:
         return self._digest or (self.contract_json and self._digest)
 
+    @property
+    def roles(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """The names of the identity arguments, of the exact and of the wording ones.
+
+        Without a declared identity every argument that is no wording is identity.
+        """
+        if self._roles is None:
+            names, wording = self.signature.names, self.contract.wording
+            identity = self.contract.identity or [name for name in names if name not in wording]
+            exact = [name for name in names if name not in identity and name not in wording]
+            self._roles = tuple(identity), tuple(exact), tuple(wording)
+        return self._roles
+
     def promise(self, **changes: Any) -> None:
         """Change the contract while the tool is being declared."""
         self.contract = replace(self.contract, **changes)
-        self._json, self._digest = None, ""
+        self._json, self._digest, self._roles = None, "", None
 
     def add_lookup(self, function: Callable[[Any], Any], promise: LookupPromise) -> None:
         """Attach the look-up.

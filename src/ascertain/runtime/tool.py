@@ -26,9 +26,9 @@ class Caller(Protocol):
         """Make a call in this thread."""
         ...
 
-    async def guarded_async(
+    def guarded_async(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
-    ) -> Action[Any]:
+    ) -> Coroutine[Any, Any, Action[Any]]:
         """Make a call on the running loop."""
         ...
 

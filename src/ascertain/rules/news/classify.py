@@ -294,7 +294,7 @@ def _read(report: Report, contract: Contract, now: float) -> Outcome:
     trace = report.trace
     if trace is not None and trace.unsafe:
         judged = classify(report, replace(contract, access="write"), now=now)
-        return replace(judged, reason="unsafe_read")
+        return judged._replace(reason="unsafe_read")
     ended = report.error is None and not report.live
     if ended and (report.interrupt is None or report.value is not None):
         return _read_returned(report, contract, now, report.value)
@@ -343,7 +343,7 @@ def _never_unknown(outcome: Outcome) -> Outcome:
         case _:
             throttled = outcome.reason in ("http_429", "throttled")
             kind = Kind.THROTTLED if throttled else kind
-    return replace(
-        outcome, effect=Effect.REFUSED, kind=kind, retryable=retryable, retry_after_s=after_s,
+    return outcome._replace(
+        effect=Effect.REFUSED, kind=kind, retryable=retryable, retry_after_s=after_s,
         handle=None, ask_after_s=None, sends=max(1, outcome.sends),
     )  # fmt: skip
