@@ -219,7 +219,7 @@ mutant(
 )  # fmt: skip
 mutant(
     "a late refusal after hidden retries is believed", "the client tells only of its last time",
-    speaks_for(lambda record, outcome: (record, replace(outcome, sends=1))),
+    speaks_for(lambda record, outcome: (record, outcome._replace(sends=1))),
 )  # fmt: skip
 mutant(
     "a send forgets when the doubt began", "what may still be on its way is taken for settled",

@@ -66,7 +66,7 @@ def test_a_person_who_stands_by_what_is_confirmed_claims_what_is_on_record():
 
 @pytest.mark.parametrize("before", [HOLDER, record(state=State.REJECTED, final=1, attempt=1)])
 def test_a_late_answer_claims_its_reference_whatever_was_settled(before):
-    late = replace(OK, provider_ref="T2")
+    late = OK._replace(provider_ref="T2")
     made = evidence.late(before, BY_FIELDS, late, attempt=1, sender="", now=NOW)
     assert (made.claim, made.after.disputed) == (Claim(ANSWER, "T2"), 1)
     assert made.after.provider_ref == before.provider_ref
@@ -74,7 +74,7 @@ def test_a_late_answer_claims_its_reference_whatever_was_settled(before):
 
 def test_a_late_second_effect_that_is_harmless_is_claimed_too():
     harmless = replace(BY_FIELDS, repeat=Repeat.HARMLESS)
-    late = replace(OK, provider_ref="T2")
+    late = OK._replace(provider_ref="T2")
     made = evidence.late(HOLDER, harmless, late, attempt=1, sender="", now=NOW)
     assert (made.claim, made.after.maybe_twice) == (Claim(ANSWER, "T2"), 1)
 
@@ -85,7 +85,7 @@ def test_where_a_record_says_whose_it_is_nothing_is_claimed():
 
 
 def test_without_a_reference_there_is_nothing_to_claim():
-    nameless = replace(OK, provider_ref=None)
+    nameless = OK._replace(provider_ref=None)
     made = fold.settle(SENT, BY_FIELDS, nameless, now=NOW, wait_s=1.0)
     assert (made.after.state, made.claim) == (State.CONFIRMED, None)
 

@@ -41,7 +41,7 @@ def test_req_U02_a_refusal_of_a_repeat_that_was_sent_late_enough_speaks_for_the_
 
 @pytest.mark.parametrize("kind", [Kind.AUTH, Kind.INVALID, Kind.ALREADY_EXISTS])
 def test_so_does_every_refusal_for_good_of_a_provider_that_looks_at_the_key_first(kind):
-    assert settled(AGAIN, outcome=replace(NO, kind=kind)).state is State.REJECTED
+    assert settled(AGAIN, outcome=NO._replace(kind=kind)).state is State.REJECTED
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_so_does_every_refusal_for_good_of_a_provider_that_looks_at_the_key_firs
         (AGAIN._replace(last_possible_at=None), LATE, NO),
         (AGAIN._replace(suspect="q#1"), LATE, NO),
         (AGAIN, replace(LATE, repeat=Repeat.NEVER), NO),
-        (AGAIN, LATE, replace(NO, sends=2)),
-        (AGAIN, LATE, replace(NO, kind=Kind.THROTTLED, retryable=True)),
-        (AGAIN, LATE, replace(NO, kind=Kind.KEY_REUSE)),
+        (AGAIN, LATE, NO._replace(sends=2)),
+        (AGAIN, LATE, NO._replace(kind=Kind.THROTTLED, retryable=True)),
+        (AGAIN, LATE, NO._replace(kind=Kind.KEY_REUSE)),
     ],
     ids=[
         "nothing is promised", "sent a moment too early", "nobody knows since when",

@@ -10,6 +10,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
 from ascertain.report.doctor import Check, bad, ok, warn
 from ascertain.report.reading import contract_of, is_observed, walk
+from ascertain.report.shown import Shown
 from ascertain.report.story import holder_is_gone, moment_of
 from ascertain.report.words import joined, many, sender_words, span
 from ascertain.store.ledger import Filter, Ledger
@@ -101,7 +102,11 @@ def _lookups(ledger: Ledger, waiting: list[ActionRecord]) -> Check:
     unanswered = (r for r in waiting if r.state is State.UNKNOWN and r.unanswered)
     broken: dict[str, str] = {}
     for record in islice(unanswered, _NEWEST):
-        defects = [one for one in map(moment_of, ledger.events(record.id)) if one.is_defect]
+        seen = Shown(
+            record=record, arguments=None, result=None
+        )  # of a look-up's defect only the type of what it returned
+        told = [moment_of(event, seen) for event in ledger.events(record.id)]
+        defects = [one for one in told if one.is_defect]
         if defects and record.tool not in broken:
             broken[record.tool] = "; ".join(defects[-1].evidence)
     if not broken:
