@@ -15,7 +15,7 @@ from tests.prove.mutating import (
     told,
     with_contract,
 )
-from tests.prove.production import NOW
+from tests.prove.production import LEASE, NOW
 
 MUTANTS = []
 
@@ -271,7 +271,7 @@ mutant(
     remade(
         fold, "lose",
         lambda made, record, **_: made._replace(
-            after=made.after._replace(last_possible_at=record.lease_until)
+            after=made.after._replace(last_possible_at=record.first_sent_at + LEASE)
         ),
     ),
 )  # fmt: skip

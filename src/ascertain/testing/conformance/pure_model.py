@@ -27,6 +27,7 @@ from ascertain.store.ledger import (
 )
 
 _LEGAL = {(rule.start, rule.event, rule.end) for rule in RULES + NOTES}
+_NOT_FROM_FINAL = {(rule.start, rule.event, rule.end) for rule in RULES if rule.unless_final}
 
 
 class PureLedger:
@@ -153,7 +154,7 @@ def _leads(before: ActionRecord | None, after: ActionRecord, drafts: tuple[Draft
         move = draft[:3]
         if move not in _LEGAL or move[0] != state:
             return False
-        if final and move[1] is Event.SEND:
+        if final and move in _NOT_FROM_FINAL:
             return False
         state = move[2]
     return state == after.state
