@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from math import ceil
 
 from ascertain.errors import (
     ActionNotFound,
@@ -158,7 +159,7 @@ def _refuse_while_under_way(hands: Hands, record: ActionRecord, now: float) -> N
     at = datetime.fromtimestamp(until).astimezone()
     raise MayStillArrive(
         f"What action {record.id} has sent may still take effect until {at:%Y-%m-%d %H:%M:%S}.",
-        next_step=f"Look at the provider again in {until - now:.0f} s, then say it again; or "
+        next_step=f"Look at the provider again in {ceil(until - now)} s, then say it again; or "
         "confirm with a reference if it is there.",
         until=until,
     )
