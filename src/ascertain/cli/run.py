@@ -26,6 +26,7 @@ COMMANDS = {
     "show": "The timeline of one action, and what comes next.",
     "why": "One sentence: why it stands so, and what comes next.",
     "recount": "Do person, ledger and provider agree?",
+    "review": "What waits for a person, and the person's answer.",
     "resolve": "A person's verdict: it happened, or it did not.",
     "worker": "Take up open actions until told to stop.",
     "doctor": "Examine a ledger and, with an app, its tools.",
