@@ -28,6 +28,7 @@ COMMANDS = {
     "recount": "Do person, ledger and provider agree?",
     "review": "What waits for a person, and the person's answer.",
     "resolve": "A person's verdict: it happened, or it did not.",
+    "export": "Actions, keys and receipts; personal data masked.",
     "worker": "Take up open actions until told to stop.",
     "doctor": "Examine a ledger and, with an app, its tools.",
     "lint": "What is worth knowing about an app's tools.",
