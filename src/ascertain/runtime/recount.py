@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +19,7 @@ from ascertain.rules.recount import Difference, Row, Said
 from ascertain.runtime.aio import AsyncDriver
 from ascertain.runtime.bodies import Bodies
 from ascertain.runtime.durations import seconds
-from ascertain.runtime.hands import Hands
+from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.registry import Entry
 from ascertain.store.ledger import Filter
 
@@ -110,6 +112,7 @@ async def recount(
     async def row_of(record: ActionRecord) -> Row:
         async with room:
             row = await _compare(hands, bodies, record, pace)
+        _log(row)
         if tell is not None:
             tell(row)
         return row
@@ -202,6 +205,20 @@ def _look(hands: Hands, record: ActionRecord, entry: Entry | None) -> _Look:
     if not why and hands.ledger.arguments(record.id) is None:
         why = "removed"
     return _Look(contract, why, tuple(hands.ledger.verify(record.id)))
+
+
+def _log(row: Row) -> None:
+    """One line for each action that was asked for: ids, codes and the provider's final count."""
+    if row.said is Said.NOT_ASKED or not log.isEnabledFor(logging.INFO):
+        return
+    record = row.record
+    line = {
+        "event": "recount", "action": record.id, "tool": record.tool, "key": record.key,
+        "state": str(record.state), "attempt": record.attempt, "sends": record.sends,
+        "said": str(row.said), "count": row.count,
+        "differences": [str(rule) for rule in row.differences],
+    }  # fmt: skip
+    log.info(json.dumps(line))
 
 
 class _Pace:
