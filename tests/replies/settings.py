@@ -47,10 +47,17 @@ SETTINGS = {
     "refunded": [of(REFUND, **CONFIRMED, provider_ref="F31")],
     "nothing": [],
     "shown": ticket(**CONFIRMED, provider_ref="T900"),
+    "shown_unknown": ticket(**UNKNOWN),
 }
 
-SHOWN = {
-    name: ('{"order_id":"A123","issue":"noise in the left ear"}',) if known else ()
+QUOTED = {
+    name: ('{"order_id":"A123","issue":"noise in the left ear, I want to be refunded"}',)
+    if known
+    else ()
     for name, known in SETTINGS.items()
 }
-SHOWN["shown"] += ('{"order":"A123","state":"delivered"}',)
+DELIVERED = ('{"order":"A123","state":"delivered"}',)
+BESIDE = {
+    name: {"quoted": QUOTED[name], "shown": DELIVERED if name.startswith("shown") else ()}
+    for name in SETTINGS
+}

@@ -8,7 +8,7 @@ import pytest
 from ascertain.rules.replies.check import check_reply
 from ascertain.rules.replies.finding import WHY
 from ascertain.rules.replies.words import CHINESE
-from tests.replies.settings import SETTINGS, SHOWN
+from tests.replies.settings import BESIDE, SETTINGS
 
 CORPUS = Path(__file__).parent / "corpus.txt"
 
@@ -25,7 +25,7 @@ SENTENCES = list(lines())
 
 @pytest.mark.parametrize("setting, rule, sentence", SENTENCES)
 def test_req_F20_a_sentence_is_found_out_or_left_alone(setting, rule, sentence):
-    found = check_reply(sentence, SETTINGS[setting], shown=SHOWN[setting])
+    found = check_reply(sentence, SETTINGS[setting], **BESIDE[setting])
     assert [f.rule for f in found] == ([] if rule == "-" else [rule])
 
 

@@ -10,7 +10,7 @@ from ascertain.rules.replies.structured import verify_claims
 from ascertain.rules.replies.words import Claim
 from ascertain.rules.facts import facts_of
 from ascertain.rules.texts import LANGUAGES, WORKFLOW, say
-from tests.replies.settings import SETTINGS, SHOWN, TICKET, of, ticket
+from tests.replies.settings import BESIDE, SETTINGS, TICKET, of, ticket
 from tests.laws.records import NOW
 
 CONFIRMED = SETTINGS["confirmed"]
@@ -59,9 +59,9 @@ def test_the_sentence_that_is_offered_instead_is_right_itself(setting):
     known = SETTINGS[setting]
     wrong = ("I have also booked an appointment.", "退款已到账。", "Please submit it again, T123.")
     for said in wrong:
-        for finding in check_reply(said, known, shown=SHOWN[setting]):
+        for finding in check_reply(said, known, **BESIDE[setting]):
             assert finding.say
-            assert check_reply(finding.say, known, shown=SHOWN[setting]) == [], finding.say
+            assert check_reply(finding.say, known, **BESIDE[setting]) == [], finding.say
 
 
 def test_the_sentence_to_say_instead_is_in_the_language_of_the_reply():

@@ -30,7 +30,8 @@ def check(desk: Desk, session: Session, text: str) -> list[Finding]:
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidArguments("A reply to check is a text.")
     known = desk.known(session.scope, whole=True)
-    return check_reply(text, known, shown=_shown(desk.hands, known))
+    quoted, shown = _beside(desk.hands, known)
+    return check_reply(text, known, quoted=quoted, shown=shown)
 
 
 def verify(desk: Desk, session: Session, reply: Mapping[str, Any] | str) -> list[Finding]:
@@ -43,14 +44,14 @@ def verify(desk: Desk, session: Session, reply: Mapping[str, Any] | str) -> list
         raise InvalidArguments("A structured reply is a JSON object.")
     known = desk.known(session.scope, whole=True)
     turn = desk.known(session.scope)
-    return verify_claims(claims, known, wish=turn, shown=_shown(desk.hands, known))
+    quoted, shown = _beside(desk.hands, known)
+    return verify_claims(claims, known, wish=turn, quoted=quoted, shown=shown)
 
 
-def _shown(hands: Hands, known: list[Known]) -> list[str]:
+def _beside(hands: Hands, known: list[Known]) -> tuple[list[str], list[str]]:
+    """What a reply may quote: arguments, and what providers said."""
     newest: list[ActionRecord] = [record for record, _ in reversed(known)]
-    return [
-        text
-        for record in islice(newest, QUOTED)
-        for text in (hands.ledger.arguments(record.id), hands.ledger.result(record.id))
-        if text is not None
-    ]
+    ids = [record.id for record in islice(newest, QUOTED)]
+    arguments = map(hands.ledger.arguments, ids)
+    results = map(hands.ledger.result, ids)
+    return [text for text in arguments if text], [text for text in results if text]

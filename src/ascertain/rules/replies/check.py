@@ -52,7 +52,13 @@ def standing(known: Known) -> str:
     return str(record.state)
 
 
-def check_reply(text: str, known: Sequence[Known], *, shown: Iterable[str] = ()) -> list[Finding]:
+def check_reply(
+    text: str,
+    known: Sequence[Known],
+    *,
+    quoted: Iterable[str] = (),
+    shown: Iterable[str] = (),
+) -> list[Finding]:
     """Find the sentences of a reply, in English or Chinese, that contradict the ledger.
 
     Looks for claims in so many words (see ``rules/replies/words.py``); it is a net, not a proof, and
@@ -60,10 +66,12 @@ def check_reply(text: str, known: Sequence[Known], *, shown: Iterable[str] = ())
 
     :param text: what is about to be said to the person.
     :param known: the actions of the conversation, with their contracts; reads are left out.
-    :param shown: what the reply may quote beside: arguments, results of reads.
+    :param quoted: where references may come from beside: the arguments of the calls.
+    :param shown: what providers said: results. References may come from there, and what was not
+        ours to do: that an order "was delivered".
     """
     writes = [pair for pair in known if not pair[1].is_read]
-    case = _Case([subject_of(pair) for pair in writes], tuple(shown))
+    case = _Case([subject_of(pair) for pair in writes], tuple(quoted), tuple(shown))
     found: list[Finding] = []
     carried: list[Subject] = []
     for sentence in clauses_of(text):
@@ -89,6 +97,7 @@ def _told_next(sentence: list[Clause], named: list[list[Subject]], place: int) -
 
 class _Case(NamedTuple):
     subjects: list[Subject]
+    quoted: tuple[str, ...]
     shown: tuple[str, ...]
 
     def named(self, clause: Clause) -> list[Subject]:
@@ -144,8 +153,8 @@ class _Case(NamedTuple):
     def _fits(self, claim: Claim, clause: Clause, subject: Subject) -> bool:
         stands = standing(subject.known)
         if claim is Claim.OUTCOME:
-            licensed = clause.word in subject.own_words or self._was_shown(clause.word)
-            return stands == "confirmed" and licensed
+            of_receipt = stands == "confirmed" and clause.word in subject.own_words
+            return of_receipt or self._was_shown(clause.word)
         return claim in ALLOWED[stands]
 
     def _was_shown(self, word: str) -> bool:
@@ -179,7 +188,9 @@ class _Case(NamedTuple):
     def _tokens(self) -> frozenset[str]:
         """Every reference that is on record, or that was shown."""
         own = {token for s in self.subjects for token in s.tokens}
-        return frozenset(own | {t.casefold() for text in self.shown for t in tokens_of(text)})
+        return frozenset(
+            own | {t.casefold() for text in (*self.quoted, *self.shown) for t in tokens_of(text)}
+        )
 
     def _looks_like_one(self, token: str, clause: Clause) -> bool:
         """Of the shape of a reference that is on record, or called one."""

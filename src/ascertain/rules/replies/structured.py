@@ -25,6 +25,7 @@ def verify_claims(
     known: Sequence[Known],
     *,
     wish: Sequence[Known] | None = None,
+    quoted: Iterable[str] = (),
     shown: Iterable[str] = (),
     language: str = "en",
 ) -> list[Finding]:
@@ -50,7 +51,7 @@ def verify_claims(
     else:
         found.append(case.unreadable({"actions": claims}))
     for text in _texts(reply):
-        found += check_reply(text, known, shown=shown)
+        found += check_reply(text, known, quoted=quoted, shown=shown)
     return found
 
 
