@@ -77,6 +77,26 @@ def test_a_verdict_closes_the_case(review, ledger):
     assert "verdicts none: it is settled" in review("show", ledger["review"]).said
 
 
+WORDS = {
+    "confirmed": ("--confirmed", "T1"),
+    "not_done": ("--not-done", "--evidence", "asked Li"),
+}
+
+
+@pytest.mark.parametrize("name", ["confirmed", "rejected", "unknown", "review"])
+@pytest.mark.parametrize("verdict", WORDS)
+def test_req_F16_what_is_not_permitted_is_refused_and_what_is_permitted_is_taken_in_time(
+    review, ledger, name, verdict
+):
+    case = told(review("show", ledger[name], "--json"))
+    done = review("verdict", ledger[name], *WORDS[verdict])
+    if verdict not in case["verdicts"]:
+        assert done.code == 4
+        return
+    # "not done" may have to wait until nothing can arrive any more; nothing else stands against it
+    assert done.code == 0 or "may still" in done.complained
+
+
 @pytest.mark.parametrize("name", ["confirmed", "rejected", "unknown"])
 def test_what_is_no_case_cannot_be_given_to_anybody(review, ledger, name):
     done = review("assign", ledger[name], "--to", "li")

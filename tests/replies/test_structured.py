@@ -158,6 +158,7 @@ def test_characters_in_disguise_do_not_help(said):
 def test_a_long_reply_takes_time_in_proportion_to_its_length():
     assert check_reply("and " * 50_000, SETTINGS["unknown"]) == []
     assert check_reply("a" * 200_000 + "!", SETTINGS["order"]) == []
+    assert check_reply("T1, " * 50_000, SETTINGS["order"]) == []
     assert check_reply("not " * 20_000 + "submitted", SETTINGS["unknown"]) == []
 
 

@@ -136,10 +136,8 @@ class _Case(NamedTuple):
         """
         found: list[Finding] = []
         allowed = self._tokens()
-        for token in tokens_of(clause.said):
+        for token in tokens_of(clause.written):
             low = token.casefold()
-            if low not in clause.text:
-                continue
             if low not in allowed:
                 if self._looks_like_one(token, clause):
                     found.append(_finding("unknown_reference", clause, subjects or self.subjects))

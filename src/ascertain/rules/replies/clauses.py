@@ -24,11 +24,13 @@ _FORMAT = "Cf"
 class Clause(NamedTuple):
     """A part of a sentence that claims at most one thing.
 
-    :param text: lower case, in one form of each character. :param said: the sentence as written.
+    :param text: lower case, in one form of each character. :param written: the same, as written.
+    :param said: the whole sentence.
     :param word: the words that make the claim. :param strong: of ``open``: it says so outright.
     """
 
     text: str
+    written: str
     said: str
     chinese: bool
     claim: Claim | None
@@ -44,12 +46,12 @@ def clauses_of(reply: str) -> Iterator[list[Clause]]:
             continue
         chinese = words.CHINESE.search(said) is not None
         asked = words.QUESTION.search(said) is not None
-        parts = [part.strip().lower() for part in _CLAUSE.split(said)]
+        parts = [part.strip() for part in _CLAUSE.split(said)]
         condition = False
         found: list[Clause] = []
         for part in filter(None, parts):
             clause = _clause(part, said, chinese, asked=asked, condition=condition)
-            condition = condition or _is_condition(part)
+            condition = condition or _is_condition(part.lower())
             found.append(clause)
         yield found
 
@@ -71,31 +73,25 @@ def _plain(text: str) -> str:
     return re.sub(r"[*_`~#>|\"“”「」『』]+(?![A-Za-z0-9]*_)|(?<!\w)_|_(?!\w)", "", text)
 
 
+_CONDITION = re.compile(
+    r"(?:if|once|when|unless|until|as soon as|after|in case)\b|如果|若|一旦|确认后"
+)
+
+
 def _is_condition(part: str) -> bool:
-    return (
-        re.match(r"(?:if|once|when|unless|until|as soon as|after|in case)\b|如果|若|一旦", part)
-        is not None
-    )
+    return _CONDITION.match(part) is not None
 
 
-def _clause(part: str, said: str, chinese: bool, *, asked: bool, condition: bool) -> Clause:
-    read = _chinese if chinese else _english
-    claim, word, strong = read(part, condition)
+def _clause(written: str, said: str, chinese: bool, *, asked: bool, condition: bool) -> Clause:
+    part = written.lower()
+    claim, word, strong = _read(part, condition, _ZH if chinese else _EN)
     if asked and claim is not Claim.REPEAT:
         claim, word, strong = None, "", False
-    return Clause(part, said, chinese, claim, word, strong)
+    return Clause(part, written, said, chinese, claim, word, strong)
 
 
 _Read = tuple[Claim | None, str, bool]
 _NOTHING: _Read = (None, "", False)
-
-
-def _english(part: str, condition: bool) -> _Read:
-    return _read(part, condition, _EN)
-
-
-def _chinese(part: str, condition: bool) -> _Read:
-    return _read(part, condition, _ZH)
 
 
 class _Lexicon(NamedTuple):

@@ -68,7 +68,8 @@ def _nouns(contract: Contract) -> set[str]:
 
 
 def _pattern(contract: Contract, nouns: set[str]) -> re.Pattern[str]:
-    english = "|".join(sorted(map(re.escape, nouns), key=len, reverse=True)) or r"(?!)"
+    called = nouns | {words.DOINGS[noun] for noun in nouns if noun in words.DOINGS}
+    english = "|".join(sorted(map(re.escape, called), key=len, reverse=True)) or r"(?!)"
     chinese = [
         words.NOUNS[noun] for noun in nouns if noun in words.NOUNS and noun not in words.GENERIC
     ]

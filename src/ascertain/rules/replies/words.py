@@ -31,7 +31,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
 DONE_WORDS = (
     "submitted|created|filed|opened|raised|placed|booked|reserved|scheduled|registered|requested|"
     "issued|processed|completed|complete|done|made|recorded|logged|arranged|sent|confirmed|"
-    "successful|successfully|finished|initiated|launched|executed"
+    "successful|successfully|finished|initiated|launched|executed|notified|emailed"
 )
 EN_DONE = _any(
     rf"\b(?:{DONE_WORDS})\b",
@@ -52,6 +52,7 @@ EN_OUTCOME = _any(
 EN_FUTURE_OUTCOME = _any(
     r"\b(?:will|'ll|going to) (?:\w+ )?(?:be )?(?:\w+ )?(?:refunded|reimbursed|credited|approved|"
     r"replaced|repaired|paid|delivered)\b",
+    r"(?:\bwill|'ll) (?:get|have) (?:your|the) (?:money|payment) back\b",
     r"\bwill (?:\w+ )?(?:receive|get) (?:your|the|a) (?:\w+ )?"
     r"(?:refund|money|replacement|credit)\b",
 )
@@ -75,7 +76,7 @@ EN_OPEN = _any(
     r"(?:confirm(?:ed)?|verif(?:y|ied)|sure|certain|clear|known|know|knows|tell|see)\b",
     r"\b(?:unconfirmed|unclear|unknown|uncertain|unsure|pending|awaiting|waiting)\b",
     r"\b(?:may|might|could(?! not)) (?:\w+ )?(?:have|be)\b",
-    r"\b(?:whether|perhaps|maybe|possibly|probably|presumably|apparently|seems?|appears?|likely)\b",
+    r"\b(?:whether|perhaps|maybe|possible|possibly|probably|presumably|apparently|seems?|appears?|likely)\b",
     r"\b(?:checking|being (?:\w+ )?\w+|looking into|investigat\w+|trying|tried|attempt\w*)\b",
     r"\bsent (?:the|your|this|that|a) request\b|\brequest was sent\b",
     r"\bno (?:\w+ )?(?:answer|reply|response|confirmation)\b",
@@ -104,7 +105,7 @@ EN_NOT_A_CLAIM = _any(
     r"\b(?:if|once|when|whenever|unless|until|as soon as|before|after|in case|provided)\b",
     r"\b(?:will|would|shall|should|must|can|could|may|might)\b(?! not)|'ll\b",
     r"\b(?:let me|going to|about to|want to|like to|need to|needs to|have to|has to|ready to|to be|"
-    r"to get|please|plan to)\b|(?<!un)(?<!not )\bable to\b",
+    r"please|plan to)\b|(?<!able )\bto get\b|(?<!un)(?<!not )(?<!was )(?<!were )\bable to\b",
     r"\b(?:will|would|shall|should|must|may|might) not\b",
     r"\byou(?:'ve| have| had)? (?:\w+ )?(?:" + DONE_WORDS + r"|paid|cancelled|canceled)\b",
     r"\b(?:usually|typically|normally|generally|always)\b|\bare \w+ (?:within|in) \w+ days\b",
@@ -119,7 +120,7 @@ EN_REFERENCE_WORDS = (
 
 _ZH_VERBS = (
     "提交|创建|新建|申请|下单|预约|预订|预定|预留|登记|发起|发送|发出|办理|生成|开具|安排|寄出|"
-    "处理|完成|确认|锁定|报名|上报"
+    "处理|完成|确认|锁定|报名|上报|通知|告知"
 )
 ZH_DONE = _any(
     rf"已(?:经)?(?:为您|帮您|替您|给您|向\S{{1,8}}?|按您\S{{1,4}}?|成功|全部|正式)*(?:{_ZH_VERBS})",
@@ -128,11 +129,12 @@ ZH_DONE = _any(
     rf"(?:为您|帮您|替您|给您|我|我们)(?:已经?)?(?:{_ZH_VERBS})(?:了|好)",
     rf"(?:{_ZH_VERBS})了\w*(?:工单|申请|订单|通知|预约|请求|检测|邮件|退款)",
     r"(?:全部|都)(?:已经?)?(?:完成|提交|办理|处理)",
+    r"(?:建|开|订|约|报|填|发|下)好了",
     r"搞定|办好了?|办妥|弄好了|大功告成|一切就绪",
 )
 ZH_ACCEPTED = _any(r"已(?:经)?(?:被)?受理|受理了|已接单")
 ZH_OUTCOME = _any(
-    r"已(?:经)?(?:为您|帮您|成功|全额)*(?:退款|退回|退还|到账|批准|通过|发货|送达|签收|解决|修好|"
+    r"已(?:经)?(?:为您|帮您|成功|全额|原路)*(?:退款|退回|退还|到账|批准|通过|发货|送达|签收|解决|修好|"
     r"修复|赔付|赔偿|补偿|换货|换新|打款|支付)",
     r"(?:退款|赔付|审核|审批|打款|支付|维修|换货)(?:已经?)?(?:成功|完成|通过|到账|好了|办好)",
     r"(?:钱|款项?|款)(?:已经?)?(?:退|打|转)(?:回|给|到|了)",
@@ -143,7 +145,7 @@ ZH_FUTURE_OUTCOME = _any(
 )
 _ZH_NO = "未能|未曾|并未|尚未|还未|未|并没有|还没有|没有|没能|没|无法|不能|不曾"
 ZH_NOT_DONE = _any(
-    r"失败|不成功|未成功|没有?成功|没能成功|被拒|拒绝了?|未(?:被)?受理|不予受理|驳回",
+    r"失败|不成功|未成功|没有?成功|没能成功|被拒|拒绝了?|未(?:被)?受理|不予受理|驳回|(?:未能?|没有?)通过",
     rf"(?:{_ZH_NO})(?:\w{{0,6}}?)(?:提交|创建|新建|申请上|申请到|下单|预约|预订|预留|登记|发起|发送|"
     r"发出|办理|生成|安排|寄出|完成|办成|生效)",
 )
@@ -209,6 +211,13 @@ NOUNS: dict[str, str] = {
     "account": "账户|账号",
     "request": "申请|请求",
     "application": "申请",
+}
+# What a verb says was made, where no noun does.
+DOINGS: dict[str, str] = {
+    "notice": "notified",
+    "notification": "notified",
+    "email": "emailed",
+    "mail": "emailed",
 }
 # They name nothing of their own: whatever was asked for is a request.
 GENERIC = frozenset({"request", "application"})
