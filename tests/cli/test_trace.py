@@ -79,6 +79,46 @@ def test_req_S14_what_was_too_old_and_read_anew_is_found(ledger):
     assert "order_state was too old or had changed" in sentence
 
 
+def test_req_S14_what_is_written_down_by_key_is_read_too(ledger):
+    told = {
+        "context": {"order_id": 3},
+        "writers": {"order_id": "a-1"},
+        "filled": ["order_id"],
+        "tiers": [["wait", "order_id", 500], ["read", "order_id", "find_order", "confirmed"],
+                  ["again", "stale_context"]],
+    }  # fmt: skip
+    confirmed(ledger, "1", prepare=told)
+    said = answers(ledger)
+    assert said["input"] == (True, "Yes: issue from the call and order_id from the context.")
+    assert said["context"] == (
+        True,
+        (
+            "Yes: order_id version 3 of a-1; wait order_id for 500 ms (pending); read order_id "
+            "(find_order confirmed); again (stale_context)."
+        ),
+    )
+    assert said["overwritten"][0] is False
+
+
+def test_req_S14_a_call_that_was_held_says_for_which_keys(ledger):
+    withdraw = samples.draft(
+        State.PREPARED, Event.WITHDRAW, State.REJECTED, reason="context_pending"
+    )
+    held = {"held": {"reason": "context_pending", "keys": ["order_id", "order_state"]}}
+    store(ledger, "1", withdraw, final=1, kind=Kind.WITHDRAWN, reason="context_pending",
+          prepare=held)  # fmt: skip
+    assert answers(ledger)["context"] == (
+        False, "No: hold order_id, order_state (context_pending)."
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("detail", [{"context": 3}, {"gate": {}}, {"tiers": [[], "x", ["odd"]]},
+                                    {"held": []}, {"context": {"a": {}}}])  # fmt: skip
+def test_details_that_nobody_expects_harm_nothing(ledger, detail):
+    confirmed(ledger, "1", prepare=detail)
+    assert len(answers(ledger)) == 5
+
+
 def test_req_S14_a_value_that_changed_later_is_told_and_no_fault_of_the_call(ledger):
     confirmed(ledger, "1", prepare={"context": FILLED})
     later = {"order_id": {**FILLED["order_id"], "version": 4}}
@@ -97,7 +137,7 @@ def test_req_S14_a_call_that_was_blocked_says_why(ledger):
           prepare={"gate": gate})  # fmt: skip
     told = answers(ledger)
     assert told["input"][0] is False
-    assert told["context"] == (False, "No. ask order_id (missing)")
+    assert told["context"] == (False, "No: ask order_id (missing).")
     assert told["overwritten"][0] is True
 
 

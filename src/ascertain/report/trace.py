@@ -6,17 +6,17 @@ anything overwritten, or too old? When was each result written back, and how lat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from ascertain.model.tables import Event
+from ascertain.report.provenance import Provenance, Used, provenance_of
 from ascertain.report.reasons import sentence_of
-from ascertain.report.story import Moment, Story, story_of
+from ascertain.report.story import Story, story_of
 from ascertain.report.wishes import Wish
 from ascertain.report.words import clock, iso, joined, span
 from ascertain.store.ledger import Ledger
-from ascertain.values.misfit import is_array, is_object
+from ascertain.values.misfit import is_object
 
 QUESTIONS: dict[str, str] = {
     "input": "Was the input complete?",
@@ -26,7 +26,7 @@ QUESTIONS: dict[str, str] = {
     "written": "When was the result written back, and how late?",
 }
 _BLOCKED = "context_"
-_TOO_OLD = frozenset({"stale", "stale_context", "context_stale", "expired", "context_expired"})
+_BLOCKED_FOR_AGE = frozenset({"context_stale", "context_expired"})
 _ENDS = frozenset({Event.CONFIRM, Event.REJECT, Event.WITHDRAW, Event.COMPENSATE})
 
 
@@ -54,8 +54,7 @@ class Traced:
             "action": record.id,
             "tool": record.tool,
             "state": str(record.state),
-            "context": _context(self.story),
-            "gate": _gate(self.story),
+            "provenance": _birth(self.story).as_dict(),
             "written_at": self.written_at,
             "written_at_utc": iso(self.written_at),
             "late_s": self.late_s,
@@ -104,7 +103,7 @@ def _input(story: Story) -> _Said:
         return None, "Its events and arguments have been removed."
     given = story.arguments
     names = list(given) if is_object(given) else []
-    filled = list(_context(story))
+    filled = [name for name in _birth(story).filled if name in names]
     told = [name for name in names if name not in filled]
     parts = [f"{joined(told)} from the call"] if told else []
     parts += [f"{joined(filled)} from the context"] if filled else []
@@ -112,15 +111,14 @@ def _input(story: Story) -> _Said:
 
 
 def _before(story: Story) -> _Said:
-    waits = [_tier(one) for one in _gate(story)]
-    used = [_source(name, one) for name, one in _context(story).items()]
+    birth = _birth(story)
+    tiers = [one.words for one in birth.tiers]
     if story.record.reason.startswith(_BLOCKED):
-        return False, f"No. {' '.join(waits)}".strip()
+        return False, f"No: {'; '.join(tiers) or story.record.reason}."
     if not story.moments:
         return None, "Its events have been removed."
-    if not used and not waits:
-        return True, "It took nothing from the context."
-    return True, f"Yes: {'; '.join([*used, *waits])}."
+    told = [*(one.words for one in birth.used), *tiers]
+    return True, f"Yes: {'; '.join(told)}." if told else "It took nothing from the context."
 
 
 def _arguments(story: Story) -> _Said:
@@ -134,20 +132,21 @@ def _arguments(story: Story) -> _Said:
 
 
 def _overwritten(story: Story, after: list[Story]) -> _Said:
-    causes = [one for one in _gate(story) if str(one.get("cause")) in _TOO_OLD]
-    if story.record.reason in _TOO_OLD:
+    birth = _birth(story)
+    old = [one for one in birth.tiers if one.too_old]
+    if story.record.reason in _BLOCKED_FOR_AGE:
         return False, f"Yes: {sentence_of(story.record.reason)}"
-    if causes:
-        keys = joined(sorted({str(one.get("key")) for one in causes}))
+    if old:
+        keys = joined(sorted({one.key for one in old if one.key})) or "what it had read"
         return False, f"Yes, before the call: {keys} was too old or had changed, and was read anew."
     later = [
-        f"{_key(one)} was version {one.get('version')} here and {other} later"
-        for one in _context(story).values()
+        f"{one.key} was version {one.version} here and {other} later"
+        for one in birth.used
         if (other := _version_later(one, after)) is not None
     ]
     if later:
         return True, f"Not before the call; since then: {'; '.join(later)}."
-    return True, "No." if _context(story) else "It took nothing from the context."
+    return True, "No." if birth.used else "It took nothing from the context."
 
 
 def _write_back(
@@ -176,46 +175,14 @@ def _begun(story: Story) -> float | None:
     return story.moments[0].event.at if story.moments else None
 
 
-def _birth(story: Story) -> Moment | None:
-    return story.moments[0] if story.moments else None
+def _birth(story: Story) -> Provenance:
+    """What the first event says of where the arguments came from."""
+    return provenance_of(story.moments[0].detail) if story.moments else Provenance()
 
 
-def _context(story: Story) -> dict[str, dict[str, Any]]:
-    """What was filled in from the context, by parameter: key, version, source, age."""
-    birth = _birth(story)
-    found: Any = None if birth is None else birth.detail.get("context")
-    if not is_object(found):
-        return {}
-    return {name: cast("dict[str, Any]", one) for name, one in found.items() if is_object(one)}
-
-
-def _gate(story: Story) -> list[dict[str, Any]]:
-    """Every tier that was taken before the call, in order."""
-    birth = _birth(story)
-    found: Any = None if birth is None else birth.detail.get("gate")
-    return [one for one in found if is_object(one)] if is_array(found) else []
-
-
-def _source(name: str, one: Mapping[str, Any]) -> str:
-    words = f"{name} is {_key(one)} version {one.get('version')}"
-    words += f" of {one['from']}" if one.get("from") else ""
-    age_s = one.get("age_s")
-    return f"{words}, {span(float(age_s))} old" if isinstance(age_s, int | float) else words
-
-
-def _tier(one: Mapping[str, Any]) -> str:
-    waited_s = one.get("waited_s")
-    waited = f" for {span(float(waited_s))}" if isinstance(waited_s, int | float) else ""
-    return f"{one.get('tier')} {one.get('key')}{waited} ({one.get('cause')})"
-
-
-def _key(one: Mapping[str, Any]) -> str:
-    return str(one.get("key"))
-
-
-def _version_later(one: Mapping[str, Any], after: list[Story]) -> Any:
+def _version_later(one: Used, after: list[Story]) -> Any:
     for story in after:
-        for other in _context(story).values():
-            if other.get("key") == one.get("key") and other.get("version") != one.get("version"):
-                return other.get("version")
+        for other in _birth(story).used:
+            if other.key == one.key and other.version != one.version:
+                return other.version
     return None
