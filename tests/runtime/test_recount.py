@@ -1,6 +1,7 @@
 """A recount: what the person is told, the ledger and the provider's own record, side by side."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -19,6 +20,7 @@ class Crm:
         self.records = {}
         self.asked = 0
         self.silent = False
+        self.slow = None
 
     def make(self, request, order_id):
         if order_id == "REFUSED":
@@ -35,6 +37,8 @@ class Crm:
         self.asked += 1
         if self.silent:
             raise TimeoutError
+        if self.slow is not None:
+            self.slow.wait(0.05)
         refs = self.records.get(request, [])
         return Found(refs[0], count=len(refs)) if refs else Absent
 
@@ -231,6 +235,14 @@ def test_look_ups_keep_to_the_rate(app):
         return loop.time() - started
 
     assert asyncio.run(timed()) >= 3 / 20
+
+
+def test_more_look_ups_at_once_than_there_are_threads_are_no_silence(app, crm):
+    for n in range(60):
+        call(app, f"A{n}")
+    crm.slow = threading.Event()
+    found = app.recount(concurrency=1000, rate=1e6)
+    assert (found.asked, found.unanswered) == (60, [])
 
 
 @pytest.mark.parametrize(

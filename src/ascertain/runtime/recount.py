@@ -107,7 +107,8 @@ async def recount(
     loop = asyncio.get_running_loop()
     scan = await loop.run_in_executor(None, _scan, hands, bounds)
     pace = _Pace(bounds.rate)
-    room = asyncio.Semaphore(bounds.concurrency)
+    # beyond the threads that are free a sync look-up would not run, and count as no answer
+    room = asyncio.Semaphore(max(1, min(bounds.concurrency, bodies.room_beside(0))))
 
     async def row_of(record: ActionRecord) -> Row:
         async with room:
