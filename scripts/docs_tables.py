@@ -9,12 +9,12 @@ from ascertain.model.outcome import RETRYABLE_KINDS, Evidence, Kind
 from ascertain.model.tables import RULES, State
 from ascertain.report.reasons import PROTOCOL
 from ascertain.rules import decide, facts, texts
-from ascertain.rules.replies.check import ALLOWED
-from ascertain.rules.replies.finding import WHY
-from ascertain.rules.replies.words import Claim
 from ascertain.rules.news import exceptions, http
 from ascertain.rules.news.reasons import REASONS
 from ascertain.rules.recount import SENTENCES
+from ascertain.rules.replies.check import ALLOWED
+from ascertain.rules.replies.finding import WHY
+from ascertain.rules.replies.words import Claim
 from scripts.docs_words import block, code, params, table
 
 # ---- state and event

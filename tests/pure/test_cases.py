@@ -23,7 +23,7 @@ BOTH = (Verdict.CONFIRMED, Verdict.NOT_DONE)
         ({"state": State.CONFIRMED, "disputed": 1}, BOTH),
         ({"state": State.REJECTED, "final": 1}, ()),
         ({"state": State.REJECTED, "final": 1, "disputed": 1}, BOTH),
-        ({"state": State.REJECTED, "kind": Kind.THROTTLED}, ()),
+        ({"state": State.REJECTED, "kind": Kind.THROTTLED}, (Verdict.NOT_DONE,)),
         ({"state": State.COMPENSATED}, ()),
     ],
 )

@@ -4,14 +4,14 @@ import pytest
 
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
+from ascertain.rules.facts import facts_of
 from ascertain.rules.replies.check import ALLOWED, check_reply, standing
 from ascertain.rules.replies.finding import WHY, Finding
 from ascertain.rules.replies.structured import verify_claims
 from ascertain.rules.replies.words import Claim
-from ascertain.rules.facts import facts_of
 from ascertain.rules.texts import LANGUAGES, WORKFLOW, say
-from tests.replies.settings import BESIDE, SETTINGS, TICKET, of, ticket
 from tests.laws.records import NOW
+from tests.replies.settings import BESIDE, SETTINGS, TICKET, of, ticket
 
 CONFIRMED = SETTINGS["confirmed"]
 ORDER = SETTINGS["order"]

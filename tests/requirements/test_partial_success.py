@@ -11,7 +11,6 @@ import pytest
 
 from ascertain import Action, NotAllowed, State
 from ascertain.model.tables import RULES, Event
-from ascertain.model.tables import RULES
 from ascertain.report.export import Selection, exported
 from ascertain.rules.project import Part, WorkflowState, workflow_say, workflow_state
 from ascertain.rules.texts import MASK

@@ -51,7 +51,8 @@ def reason_of(record: ActionRecord) -> str:
 def permitted(record: ActionRecord) -> tuple[Verdict, ...]:
     """The verdicts that what is known permits; whether it can be known yet is checked when given.
 
-    What is settled takes none, unless evidence contradicts it; a refusal for a while is definite.
+    What is settled takes none, unless evidence contradicts it. A refusal for a while is
+    definite: it can only be ended.
     """
     if record.disputed:
         return (Verdict.CONFIRMED, Verdict.NOT_DONE)
@@ -60,6 +61,8 @@ def permitted(record: ActionRecord) -> tuple[Verdict, ...]:
             return (Verdict.CONFIRMED, Verdict.NOT_DONE)
         case State.PREPARED:
             return (Verdict.NOT_DONE,)
+        case State.REJECTED:
+            return () if record.final else (Verdict.NOT_DONE,)
         case _:
             return ()
 

@@ -11,8 +11,8 @@ from ascertain.model.outcome import Answer, Evidence
 from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.budget import may_ask
-from ascertain.rules.replies.check import check_reply
 from ascertain.rules.moves import differs
+from ascertain.rules.replies.check import check_reply
 
 
 class Difference(StrEnum):

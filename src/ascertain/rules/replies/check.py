@@ -14,12 +14,12 @@ from typing import NamedTuple
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.rules import texts
+from ascertain.rules.facts import Known
 from ascertain.rules.replies import words
 from ascertain.rules.replies.clauses import Clause, clauses_of, language_of, tokens_of
 from ascertain.rules.replies.finding import Finding
 from ascertain.rules.replies.names import Subject, subject_of
 from ascertain.rules.replies.words import Claim
-from ascertain.rules.facts import Known
 
 # What may be said of an action that stands so.
 ALLOWED: dict[str, frozenset[Claim]] = {
@@ -61,8 +61,8 @@ def check_reply(
 ) -> list[Finding]:
     """Find the sentences of a reply, in English or Chinese, that contradict the ledger.
 
-    Looks for claims in so many words (see ``rules/replies/words.py``); it is a net, not a proof, and
-    cost grows with the length of the text.
+    Looks for claims in so many words (see ``rules/replies/words.py``): a net, not a proof. Cost
+    grows with the length of the text.
 
     :param text: what is about to be said to the person.
     :param known: the actions of the conversation, with their contracts; reads are left out.

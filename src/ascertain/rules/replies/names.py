@@ -6,9 +6,9 @@ import re
 from typing import NamedTuple
 
 from ascertain.model.contract import Contract
+from ascertain.rules.facts import Known
 from ascertain.rules.replies import words
 from ascertain.rules.replies.clauses import tokens_of
-from ascertain.rules.facts import Known
 
 _TOO_GENERAL = frozenset({"create", "send", "make", "request", "order", "the", "for", "and", "new"})
 

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from ascertain.model.tables import State
 from ascertain.rules import texts
-from ascertain.rules.replies.check import check_reply, instead
-from ascertain.rules.replies.finding import Finding
 from ascertain.rules.facts import Known, part_of
 from ascertain.rules.project import WorkflowState, workflow_state
+from ascertain.rules.replies.check import check_reply, instead
+from ascertain.rules.replies.finding import Finding
 
 # Free text in a reply: a text, or one by language.
 TEXTS = ("say", "text", "message", "reply")
