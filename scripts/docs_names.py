@@ -24,7 +24,7 @@ MORE_PROMISES = {
     "key_format": "`hex`, `uuid` or `base32`, or a `KeyFormat` (see below)",
     "key_margin": params(Contract)["key_margin_s"],
     "consent": "checked before the call: the effect that the person must have agreed to",
-    "undo": "the compensating tool; undeclared = irreversible. Stored and shown, not carried out",
+    "undo": "the compensating tool; `@tool.compensate` says it. Undeclared = irreversible",
     "undo_within": "until when it can",
 }
 NO_FIELD = {

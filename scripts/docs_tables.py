@@ -71,8 +71,9 @@ DECISIONS = {
     decide.What.LOOK_UP: "ask the provider by the key",
     decide.What.HOLD: "do nothing now",
     decide.What.CLOSE: "reject as absent, for good",
-    decide.What.WITHDRAW: "reject as withdrawn: nothing was sent",
+    decide.What.WITHDRAW: "reject as withdrawn: nothing was done, and nothing will be sent",
     decide.What.REVIEW: "open a case for a person",
+    decide.What.COMPENSATE: "reverse it by an action of its own",
     decide.What.DONE: "nothing is left to do",
 }
 

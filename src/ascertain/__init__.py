@@ -7,11 +7,22 @@ anything is repeated; repeat only what the contract makes safe; say only what is
 from ascertain.errors import AscertainError, IntentConflict, NotAllowed, Unsettled
 from ascertain.model.contract import Budget, KeyFormat, RefusalRule
 from ascertain.model.tables import State
-from ascertain.model.words import Absent, Accepted, Found, NotSent, Processing, Receipt, Refused
+from ascertain.model.words import (
+    Absent,
+    Accepted,
+    Found,
+    NotSent,
+    Processing,
+    Receipt,
+    Refused,
+    Undone,
+)
+from ascertain.rules.plan import Ref
 from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.attempt import Attempt, current_attempt, key
 from ascertain.runtime.deadline import deadline
+from ascertain.runtime.place import Step
 from ascertain.runtime.scope import Session
 
 __all__ = [
@@ -29,10 +40,13 @@ __all__ = [
     "NotSent",
     "Processing",
     "Receipt",
+    "Ref",
     "RefusalRule",
     "Refused",
     "Session",
     "State",
+    "Step",
+    "Undone",
     "Unsettled",
     "current_attempt",
     "deadline",

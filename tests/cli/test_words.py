@@ -53,6 +53,7 @@ def test_every_reason_has_words(reason):
     [
         ("http_599", "The provider answered with HTTP 599."),
         ("precondition: policy V2", "The precondition 'policy V2' does not hold."),
+        ("waits_for:stock", "It waits for the step 'stock' of its chain, and was not started."),
         ("something_new", "Reason: something_new."),
         ("review:cannot_ask", "Handed to a person: the answer was lost"),
     ],

@@ -16,7 +16,9 @@ from ascertain import (
     Found,
     IntentConflict,
     RefusalRule,
+    Refused,
     State,
+    Undone,
     key,
 )
 from ascertain.errors import LedgerFull
@@ -310,6 +312,28 @@ def pool_is_taken(desk):
     limits, timeout = httpx.Limits(max_connections=1), httpx.Timeout(1, pool=0.05)
     client = httpx.Client(base_url=desk.world.url, limits=limits, timeout=timeout)
     return client, client.stream("GET", "/tickets")
+
+
+@shows("a later step of the same wish is refused")
+def test_what_is_confirmed_is_undone_in_reverse(desk, world, order):
+    create, undone = desk.tool(), []
+
+    @create.compensate()
+    def close_ticket(ticket: Undone) -> dict:
+        undone.append(ticket.provider_ref)
+        return {"id": "C1"}
+
+    @desk.app.tool(identity=["order_id"])
+    def send_parcel(order_id: str) -> dict:
+        raise Refused("NO_STOCK")
+
+    with desk.session() as session, session.chain(order) as chain:
+        ticket = create(order_id=order)
+        send_parcel(order_id=order)
+    assert chain.state == "compensating"
+    desk.app.recover()
+    assert chain.state == "compensated"
+    assert undone == [ticket.provider_ref]
 
 
 @shows("connection refused, DNS, pool timeout")

@@ -20,7 +20,12 @@ CONTRACTS = text_of("docs/concepts/contracts.md")
 # Fields of a contract that are not said by the name under which they are stored.
 SAID_AS = {"tool": "name", "key": "key_format"}
 # ... and those that are said by the decorator itself.
-BY_THE_DECORATOR = {"access": "@app.read", "lookup": "@tool.lookup"}
+BY_THE_DECORATOR = {
+    "access": "@app.read",
+    "lookup": "@tool.lookup",
+    "undo_by": "@tool.compensate",
+    "undoes": "@tool.compensate",
+}
 
 
 def errors_below(kind):

@@ -55,6 +55,13 @@ def test_each_way_in_runs_and_keeps_its_word(way, tmp_path):
         assert "'ref': 'T900'" in listed
 
 
+def test_the_programs_on_the_page_about_chains_say_what_it_says(tmp_path):
+    page = text_of("docs/concepts/chains.md")
+    programs = unpack(page, tmp_path)
+    expected = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    assert [run(tmp_path, program) for program in programs] == expected
+
+
 @pytest.mark.parametrize("name", ["own-database", "write-a-contract"])
 def test_the_programs_of_a_how_to_run(name, tmp_path):
     with World({"tickets": Provider()}) as world:

@@ -84,7 +84,7 @@ def prepared(**changes: Any) -> ActionRecord:
     """An intent about to be reserved."""
     return ActionRecord(
         id="a1", tenant="t", tool="order", principal="u7", session="s", opening="o", turn="1",
-        slot="1", chain="c", call_id=None, parent=None, replaces=None, intent="i", ordinal="",
+        slot="1", chain="", call_id=None, parent=None, replaces=None, intent="i", ordinal="",
         exact="x", wording="", key="K", contract="d", mode="guard", created_at=NOW,
         send_by_at=NOW + 30.0,
     )._replace(**changes)  # fmt: skip

@@ -9,9 +9,11 @@ one line, with `.` in those columns; `views` says how many it stands for.
 
 import difflib
 import sys
+from functools import cache
 from itertools import product
 from pathlib import Path
 
+from ascertain.model.chain import Course
 from ascertain.model.outcome import Evidence
 from ascertain.model.tables import State
 from ascertain.rules.decide import Lookup, View, decide
@@ -21,6 +23,7 @@ COMMAND = "python -m tests.laws.golden --write"
 BOTH = (False, True)
 COLUMNS = {
     "state": tuple(State),
+    "course": tuple(Course),
     "disputed": BOTH,
     "final": BOTH,
     "wanted": BOTH,
@@ -81,6 +84,7 @@ IMPOSSIBLE = (
 )
 
 
+@cache
 def every_view():
     """All combinations of values, possible or not."""
     return [
@@ -93,10 +97,12 @@ def why_impossible(view):
     return next((rule.__name__ for rule in IMPOSSIBLE if rule(view)), None)
 
 
+@cache
 def possible_views():
     return [view for view in every_view() if why_impossible(view) is None]
 
 
+@cache
 def rows():
     """The lines of the table, as `(cells, decision, views)`."""
     judged = {view: decide(view) for view in possible_views()}
@@ -111,10 +117,24 @@ def _merged(judged, chosen, columns):
         return
     name = next(column for column in columns if _matters(judged, column))
     left = [column for column in columns if column != name]
-    for value in COLUMNS[name]:
-        part = {view: end for view, end in judged.items() if getattr(view, name) == value}
-        if part:
-            yield from _merged(part, {**chosen, name: value}, left)
+    for values, part in _alike(judged, name):
+        yield from _merged(part, {**chosen, name: values}, left)
+
+
+def _alike(judged, name):
+    """The views by their value in a column; courses that are all decided alike are one line."""
+    parts = {value: {} for value in COLUMNS[name]}
+    for view, end in judged.items():
+        parts[getattr(view, name)][view] = end
+    if name != "course":
+        return [(value, part) for value, part in parts.items() if part]
+    groups = {}
+    for value, part in parts.items():
+        same = frozenset((view._replace(course=None), end) for view, end in part.items())
+        values, whole = groups.setdefault(same, ([], {}))
+        values.append(value.value)
+        whole.update(part)
+    return [("|".join(values), whole) for values, whole in groups.values() if whole]
 
 
 def _matters(judged, column):

@@ -9,6 +9,6 @@ def record(**changes):
     """A prepared action, with changes."""
     return ActionRecord(
         id="a1", tenant="t", tool="t", principal="u", session="s", opening="o", turn="1", slot="1",
-        chain="c", call_id=None, parent=None, replaces=None, intent="i", ordinal="", exact="",
+        chain="", call_id=None, parent=None, replaces=None, intent="i", ordinal="", exact="",
         wording="", key="K", contract="d", mode="guard", created_at=NOW, send_by_at=NOW + 60,
     )._replace(**changes)  # fmt: skip

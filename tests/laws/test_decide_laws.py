@@ -2,6 +2,7 @@
 
 import pytest
 
+from ascertain.model.chain import Course
 from ascertain.model.outcome import Evidence
 from ascertain.model.tables import State, terminal
 from ascertain.rules.decide import SENTENCES, Decision, Lookup, Reason, What, decide
@@ -85,7 +86,8 @@ def test_req_F13_the_background_never_stops_for_a_turn():
 
 def test_best_effort_asks_no_person_unless_evidence_contradicts_what_was_settled():
     def law(view, said):
-        return not (view.leave and said.what is What.REVIEW) or view.disputed
+        undo = said.reason in (Reason.UNDO_STUCK, Reason.UNDO_TOO_LATE)
+        return not (view.leave and said.what is What.REVIEW) or view.disputed or undo
 
     assert not breaking(law)
 
@@ -118,9 +120,45 @@ def test_absence_closes_only_what_is_absent_for_good():
     assert not breaking(law)
 
 
-def test_only_what_was_never_sent_is_withdrawn():
+def test_only_what_was_never_sent_is_withdrawn_or_in_a_chain_what_was_refused_for_a_while():
+    def law(view, said):
+        refused = view.state is State.REJECTED and view.course is not Course.FORWARD
+        return said.what is not What.WITHDRAW or view.state is State.PREPARED or refused
+
+    assert not breaking(law)
+
+
+def test_req_P09_nothing_is_sent_for_a_chain_that_goes_back_or_was_stopped():
+    def law(view, said):
+        return view.course is Course.FORWARD or said.what not in SENDS
+
+    assert not breaking(law)
+
+
+def test_req_P09_a_confirmed_action_is_undone_only_where_that_was_declared_and_is_its_turn():
+    def law(view, said):
+        may = view.course in (Course.UNDO, Course.UNDO_BY_KEY)
+        return said.what is not What.COMPENSATE or may
+
+    assert not breaking(law)
+
+
+def test_req_P16_an_unknown_is_reversed_only_where_that_works_whether_or_not_it_happened():
+    def law(view, said):
+        reversed_ = said.what is What.COMPENSATE and view.state is State.UNKNOWN
+        return not reversed_ or view.course is Course.UNDO_BY_KEY
+
+    assert not breaking(law)
+
+
+def test_what_is_in_no_chain_is_decided_as_if_there_were_none():
+    """The forward course is the default of a view: no decision there speaks of a chain."""
+    of_chains = {
+        Reason.CHAIN_TURNED, Reason.CHAIN_STOPPED, Reason.UNDO_WAITS, Reason.UNDO,
+        Reason.UNDO_BY_KEY, Reason.UNDO_STUCK, Reason.IRREVERSIBLE, Reason.UNDO_TOO_LATE,
+    }  # fmt: skip
     assert not breaking(
-        lambda view, said: said.what is not What.WITHDRAW or view.state is State.PREPARED
+        lambda view, said: view.course is not Course.FORWARD or said.reason not in of_chains
     )
 
 

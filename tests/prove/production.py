@@ -416,6 +416,6 @@ def _future(at):
 
 PREPARED = ActionRecord(
     id="a1", tenant="t", tool="create_ticket", principal="u7", session="s", opening="o", turn="1",
-    slot="1", chain="c", call_id=None, parent=None, replaces=None, intent="i", ordinal="",
+    slot="1", chain="", call_id=None, parent=None, replaces=None, intent="i", ordinal="",
     exact="", wording="", key="K", contract="d", mode="guard", created_at=NOW, send_by_at=NOW + 4,
 )  # fmt: skip

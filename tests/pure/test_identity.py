@@ -90,8 +90,22 @@ def test_an_intent_is_one_within_its_scope(once_per, session_matters, principal_
 
 
 def test_only_what_is_once_per_session_has_the_turn_as_its_slot():
-    slots = {one: slot_of(replace(CONTRACT, once_per=one), SCOPE) for one in OncePer}
+    alone = replace(SCOPE, chain="")
+    slots = {one: slot_of(replace(CONTRACT, once_per=one), alone) for one in OncePer}
     assert slots == {OncePer.SESSION: "1", OncePer.PRINCIPAL: "", OncePer.TENANT: ""}
+
+
+def test_req_S05_inside_a_chain_the_chain_is_the_slot_so_that_another_turn_finds_the_action():
+    slots = {slot_of(CONTRACT, replace(SCOPE, turn=turn)) for turn in ("1", "2", "")}
+    assert slots == {"chain:c"}
+    assert slot_of(replace(CONTRACT, once_per=OncePer.TENANT), SCOPE) == ""
+
+
+def test_a_refusal_binds_in_its_chain_whatever_the_turn_and_in_no_other():
+    wanted = record(id="new", chain="c")
+    found = rejected(chain="c", turn="0")
+    assert match(wanted, [found]) == (found, "bound")
+    assert match(wanted, [rejected(chain="d", turn="0")])[1] == "replace"
 
 
 # --------------------------------------------------------------------------------------------- keys

@@ -1,5 +1,7 @@
 """What a person's wish has come to, derived from its actions."""
 
+from itertools import combinations_with_replacement, product
+
 import pytest
 
 from ascertain.model.tables import State
@@ -11,6 +13,9 @@ NOTICE = Part("notice", State.CONFIRMED, essential=False)
 
 def part(state, **said):
     return Part("ticket", state, **said)
+
+
+WAITING = part(State.REJECTED, final=True, waits=True)
 
 
 def test_nothing_was_started():
@@ -74,6 +79,71 @@ def test_a_person_who_looks_at_a_best_effort_part_does_not_hold_the_wish():
 )
 def test_where_all_are_best_effort_they_decide_among_themselves(state, wish):
     assert workflow_state([NOTICE._replace(state=state)]) is wish
+
+
+# --------------------------------------------------------------------------- chains that go back
+
+
+@pytest.mark.parametrize(
+    "parts, state",
+    [
+        ((part(State.CONFIRMED),), "compensating"),
+        ((part(State.UNKNOWN), part(State.COMPENSATED)), "compensating"),
+        ((part(State.REJECTED, final=False),), "compensating"),
+        ((part(State.CONFIRMED, in_review=True), part(State.CONFIRMED)), "needs_review"),
+        ((part(State.COMPENSATED), part(State.REJECTED, final=True)), "compensated"),
+        ((part(State.REJECTED, final=True),), "refused"),
+        ((part(State.CONFIRMED, kept=True), part(State.COMPENSATED)), "compensated"),
+        ((NOTICE._replace(state=State.UNKNOWN), part(State.COMPENSATED)), "compensated"),
+        ((NOTICE, part(State.COMPENSATED)), "compensating"),
+    ],
+)
+def test_req_P03_in_a_chain_that_goes_back_what_is_not_undone_yet_decides(parts, state):
+    assert workflow_state(parts, backward=True) == state
+    assert workflow_state(parts[::-1], backward=True) == state, "in whatever order"
+
+
+@pytest.mark.parametrize(
+    "parts, state",
+    [
+        ((part(State.CONFIRMED), WAITING), "running"),
+        ((part(State.UNKNOWN), WAITING), "awaiting_confirmation"),
+        ((WAITING,), "not_started"),
+        ((part(State.REJECTED, final=True), WAITING), "refused"),
+    ],
+)
+def test_req_P08_what_waits_for_another_step_is_not_refused(parts, state):
+    assert workflow_state(parts) == state
+
+
+def every_part():
+    """All values of a part that can be: only a rejection is final or waits."""
+    for state in State:
+        rejected = state is State.REJECTED
+        for final, essential, review, waits, kept in product((False, True), repeat=5):
+            if (final or waits) and not rejected:
+                continue
+            if waits and not final:
+                continue
+            yield Part("x", state, final, essential, review, waits, kept)
+
+
+def test_req_P03_every_multiset_of_up_to_three_parts_has_one_state_in_any_order():
+    """Total, of one type, never completed while something essential is not confirmed."""
+    parts = list(every_part())
+    count = 0
+    for size in (0, 1, 2, 3):
+        for wish in combinations_with_replacement(parts, size):
+            for backward in (False, True):
+                state = workflow_state(wish, backward=backward)
+                count += 1
+                assert isinstance(state, WorkflowState)
+                assert state is workflow_state(wish[::-1], backward=backward)
+                if backward:
+                    assert state not in (WorkflowState.COMPLETED, WorkflowState.PARTIALLY_COMPLETED)
+                elif state is WorkflowState.COMPLETED:
+                    assert all(one.state is State.CONFIRMED for one in wish)
+    assert count > 90_000
 
 
 # ----------------------------------------------------------------------------------------- in words

@@ -41,6 +41,10 @@ CASES = [
     (rejected(Kind.ABSENT), "rejected_not_done"),
     (rejected(Kind.WITHDRAWN), "rejected_not_done"),
     (rejected(Kind.TOOL_ERROR), "rejected_not_done"),
+    (rejected(Kind.WITHDRAWN, reason="waits_for:stock"), "waits_for"),
+    (rejected(Kind.WITHDRAWN, reason="chain_turned_back"), "chain_turned_back"),
+    (rejected(Kind.WITHDRAWN, reason="chain_stopped"), "chain_stopped"),
+    (record(state=State.CONFIRMED, provider_ref="T1", review="irreversible"), "undo_in_review"),
 ]
 
 

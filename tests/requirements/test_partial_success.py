@@ -47,7 +47,7 @@ def test_req_P02_the_six_states_and_a_lost_answer_is_unknown(desk, world, order)
     assert world.count("blind", order=order) == 1, "it did happen"
     open_ends = {(rule.event, rule.end) for rule in RULES if rule.start is State.REJECTED}
     assert open_ends == {(Event.SEND, State.SENT), (Event.WITHDRAW, State.REJECTED)}, (
-        "a rejection is final, is sent again, or is made final by a person; nothing else"
+        "a rejection is final, is sent again, or is withdrawn; nothing else"
     )
     assert all(rule.unless_final for rule in RULES if rule.start is State.REJECTED)
 

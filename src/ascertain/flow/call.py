@@ -15,6 +15,7 @@ from ascertain.flow.effects import Flow, Setting, await_other, inquire, invoke, 
 from ascertain.flow.pursue import pursue
 from ascertain.flow.recover import recover
 from ascertain.model.action import ActionRecord, Draft
+from ascertain.model.chain import Joins
 from ascertain.model.operations import Beside, Blocked, MustReplace, Reserve, Take
 from ascertain.model.outcome import Effect, Kind, Outcome, Report
 from ascertain.model.tables import By, Event, State
@@ -77,7 +78,11 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
             )
         )
         if isinstance(reply, Blocked):
-            return Ended(prepared, "blocked", blocked=reply)
+            if not isinstance(reply.by, Joins):
+                return Ended(prepared, "blocked", blocked=reply)
+            # its chain goes back or was stopped: it is on record, and never sent
+            wanted = wanted._replace(denied=(Kind.WITHDRAWN, reply.why))
+            continue
         if not isinstance(reply, MustReplace):
             break
         prepared = wanted.rebuild(reply.previous)

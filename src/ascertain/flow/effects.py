@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ascertain.model.action import ActionRecord
+from ascertain.model.chain import Around
 from ascertain.model.contract import Contract
 from ascertain.model.operations import (
     Advance,
@@ -27,6 +28,7 @@ from ascertain.model.operations import (
     Taken,
 )
 from ascertain.model.outcome import Report
+from ascertain.rules.chain import advance_of
 from ascertain.rules.moves import Move
 
 
@@ -87,6 +89,37 @@ class Relate:
 
 
 @dataclass(frozen=True, slots=True)
+class Survey:
+    """How does the action's chain stand; reply: :class:`Around`, None: there is none."""
+
+    record: ActionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Make the guarded call of the tool that reverses the action.
+
+    A flow of its own: it is driven like any call. Reply: the reversing action as it stands then;
+    None where it cannot be begun just now, for its permission cannot be checked.
+    Raises UnknownTool where this process does not know how.
+    """
+
+    record: ActionRecord
+    around: Around
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Read what the provider shows now of what the action changed; reply: :class:`Report`.
+
+    None where the tool has no such read.
+    """
+
+    record: ActionRecord
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Tell:
     """Write one line to the operator's log, because the ledger does not take it; no reply.
 
@@ -98,7 +131,10 @@ class Tell:
     said: Mapping[str, str]
 
 
-Effect = Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit | Relate | Tell
+Effect = (
+    Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit | Relate | Tell
+    | Survey | Undo | Picture
+)  # fmt: skip
 
 T = TypeVar("T")
 Flow = Generator[Effect, Any, T]
@@ -133,14 +169,7 @@ def advance(
     beside: tuple[Beside, ...] = (),
 ) -> Flow[Advanced | Lost | Contested]:
     """Write a move, if nobody was quicker and nobody contests the reference that it claims."""
-    reply: Advanced | Lost | Contested = yield Advance(
-        before=before,
-        after=move.after,
-        drafts=move.drafts,
-        result=result,
-        beside=beside,
-        claim=move.claim,
-    )
+    reply: Advanced | Lost | Contested = yield advance_of(before, move, result, beside)
     return reply
 
 
@@ -181,6 +210,24 @@ def permit(record: ActionRecord) -> Flow[str]:
 
 def relate(record: ActionRecord, related_ref: str) -> Flow[bool]:
     reply: bool = yield Relate(record, related_ref)
+    return reply
+
+
+def survey(record: ActionRecord) -> Flow[Around | None]:
+    """See the action's chain; nothing is asked for an action that is in none."""
+    if not record.chain:
+        return None
+    reply: Around | None = yield Survey(record)
+    return reply
+
+
+def undo(record: ActionRecord, around: Around) -> Flow[ActionRecord | None]:
+    reply: ActionRecord | None = yield Undo(record, around)
+    return reply
+
+
+def picture(record: ActionRecord, deadline_s: float) -> Flow[Report | None]:
+    reply: Report | None = yield Picture(record, deadline_s)
     return reply
 
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from ascertain.errors import AscertainError
 from ascertain.flow.attempt import make_attempt, told_without_ledger
-from ascertain.flow.effects import Flow, Setting, advance, ask, pause, permit
+from ascertain.flow.compensate import UNDO_CASES, UNDO_LOOK_S, compensate, open_case
+from ascertain.flow.effects import Flow, Setting, advance, ask, pause, permit, survey
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advanced, Contested
+from ascertain.model.chain import Around
+from ascertain.model.operations import Advanced, Contested, Lost
 from ascertain.model.outcome import Evidence, Outcome
 from ascertain.model.tables import By, State
 from ascertain.rules import budget, evidence, fold
@@ -65,9 +67,10 @@ class Stand:
 def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None]:
     """Do what is decided now; returns the turn that is left."""
     record, now = stand.record, setting.clock()
-    decision = decide(view_of(record, setting.contract, now, turn))
+    around = yield from survey(record)
+    decision = decide(view_of(record, setting.contract, now, turn, around))
     if decision.what not in (What.SEND, What.RESEND, What.LOOK_UP):
-        stand.end((yield from _end(setting, record, decision)))
+        stand.end((yield from _undo_or_end(setting, record, decision, around)))
         return turn
     asks = decision.what is What.LOOK_UP
     at = record.ask_at if asks else budget.resend_at(record, setting.contract)
@@ -81,9 +84,13 @@ def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None
         stand.record, lost = yield from look_up(setting, record, turn)
         stand.ended = lost or stand.record.lease_owner != setting.sender
         return turn
-    sent = yield from _send(setting, record, turn)
-    if sent is None or sent.state is not State.SENT:
-        stand.end(sent or record)
+    reply = yield from _send(setting, record, turn)
+    if not isinstance(reply, Advanced):
+        stand.ended = not (isinstance(reply, Lost) and reply.blocked)
+        return turn  # its chain has just turned: decide anew; or somebody was quicker
+    sent = reply.record
+    if sent.state is not State.SENT:
+        stand.end(sent)
         return turn
     stand.record, turn = sent, turn.spend() if turn is not None else None
     landed = yield from make_attempt(setting, sent, turn)
@@ -119,7 +126,21 @@ def look_up(
     return reply.record, not isinstance(reply, Advanced)
 
 
-def _send(setting: Setting, record: ActionRecord, turn: Turn | None) -> Flow[ActionRecord | None]:
+def _undo_or_end(
+    setting: Setting, record: ActionRecord, decision: Decision, around: Around | None
+) -> Flow[ActionRecord]:
+    """End this pass: where its chain goes back, by undoing it or by handing it to a person."""
+    if around is not None and decision.what is What.COMPENSATE:
+        return (yield from compensate(setting, record, around))
+    new_case = decision.what is What.REVIEW and record.review is None
+    if around is not None and new_case and decision.reason in UNDO_CASES:
+        return (yield from open_case(setting, record, around, decision))
+    return (yield from _end(setting, record, decision))
+
+
+def _send(
+    setting: Setting, record: ActionRecord, turn: Turn | None
+) -> Flow[Advanced | Lost | Contested]:
     """Make one more attempt durable, after permission is checked again."""
     now = setting.clock()
     match (yield from permit(record)):
@@ -140,8 +161,7 @@ def _send(setting: Setting, record: ActionRecord, turn: Turn | None) -> Flow[Act
                 now=now,
                 by=By.CALL if turn is not None else By.WORKER,
             )
-    reply = yield from advance(record, move)
-    return reply.record if isinstance(reply, Advanced) else None
+    return (yield from advance(record, move))
 
 
 def _come_back(setting: Setting, record: ActionRecord, at: float) -> Flow[ActionRecord]:
@@ -159,11 +179,14 @@ def _end(setting: Setting, record: ActionRecord, decision: Decision) -> Flow[Act
             move = fold.close_absent(record, now=now)
         case What.WITHDRAW:
             reason = str(decision.reason)
-            move = fold.withdraw(record, by=By.CALL, reason=reason, now=now)
+            by = By.CALL if record.state is State.PREPARED else By.WORKER
+            move = fold.withdraw(record, by=by, reason=reason, now=now)
         case What.REVIEW if record.review is None:
             move = evidence.open_review(record, reason=str(decision.reason), now=now)
         case What.HOLD if decision.reason is Reason.TURN_SPENT:
             return (yield from _let_go(setting, record, _next_at(record, setting)))
+        case What.HOLD if decision.reason is Reason.UNDO_WAITS:
+            return (yield from _let_go(setting, record, now + UNDO_LOOK_S))  # or when it is woken
         case _:
             move = fold.hold(record, due_at=None, now=now)
     reply = yield from advance(record, move)

@@ -122,6 +122,9 @@ class Contract:
     :param recount_after_s: seconds after a confirmation at which the look-up is asked how many
         effects there are; by default only where the provider does not deduplicate; 0: never.
     :param undo: name of the compensating tool; None = irreversible.
+    :param undo_by: ``reference``: what happened is reversed by its reference; ``key``: the
+        reversal works by our key whether or not it happened.
+    :param undoes: name of the tool whose effect this one reverses; '' where it is no compensation.
     """
 
     tool: str
@@ -147,6 +150,8 @@ class Contract:
     recount_after_s: float | None = None
     undo: str | None = None
     undo_within_s: float | None = None
+    undo_by: str = "reference"
+    undoes: str = ""
     budget: Budget = Budget()
     send_by_s: float | None = None
     redact: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ascertain.model.action import ActionRecord, Draft
 
@@ -20,6 +20,15 @@ class Beside:
     """What comes beside an operation; each kind is a frozen record of its own.
 
     Every kind has one room in ``store`` that says when it blocks the operation and what it writes.
+    """
+
+    __slots__ = ()
+
+
+class Alone:
+    """What is written beside no action, in a transaction like everything else.
+
+    Every kind has one function in ``store`` that writes it and gives the reply.
     """
 
     __slots__ = ()
@@ -195,5 +204,12 @@ class Taken:
     previous: tuple[ActionRecord, ...] = field(default=())
 
 
-Operation = Reserve | Advance | Take
-Reply = Reserved | MustReplace | Blocked | Advanced | Lost | Contested | Taken | Exception
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """An :class:`Alone` was written; ``value`` is what its kind says."""
+
+    value: Any
+
+
+Operation = Reserve | Advance | Take | Alone
+Reply = Reserved | MustReplace | Blocked | Advanced | Lost | Contested | Taken | Kept | Exception

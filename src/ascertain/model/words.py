@@ -103,3 +103,20 @@ class AbsentType:
 Absent: Final = AbsentType()
 
 LookupSays = Found | AbsentType | Refused | Processing
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What a compensation is told of the action that it reverses.
+
+    :param key: the idempotency key that the original was sent with.
+    :param provider_ref: the provider's reference; None where it is not known that it happened.
+    :param arguments: as they were stored with the original.
+    """
+
+    action_id: str
+    tool: str
+    key: str
+    provider_ref: str | None
+    arguments: dict[str, Any]

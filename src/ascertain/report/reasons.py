@@ -35,6 +35,8 @@ PROTOCOL: dict[str, str] = {
     "sender_gone": "An earlier sender is proven gone.",
     "verdict_confirmed": "A person found that it happened.",
     "verdict_not_done": "A person found that it did not happen and will not.",
+    "verdict_kept": "A person decided that it stays, although its chain was undone.",
+    "undone": "The action that reverses it is confirmed.",
     "ledger_silent": "The ledger failed while it was being found out; a worker goes on with it.",
     "review_assigned": "The case was given to somebody, with a deadline.",
     "marked_pending": "It was marked as pending.",
@@ -59,6 +61,9 @@ def sentence_of(reason: str) -> str:
     """The reason in words; a code that nobody knows stays a code."""
     if reason.startswith("review:"):
         return f"Handed to a person: {lower_first(sentence_of(reason.removeprefix('review:')))}"
+    if reason.startswith("waits_for:"):
+        step = reason.removeprefix("waits_for:")
+        return f"It waits for the step {step!r} of its chain, and was not started."
     if reason.startswith("precondition: "):
         return f"The precondition {reason.removeprefix('precondition: ')!r} does not hold."
     known = PROTOCOL.get(reason) or OUTCOMES.get(reason) or _DECIDED.get(reason)

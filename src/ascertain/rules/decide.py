@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, assert_never
 
+from ascertain.model.chain import Course
 from ascertain.model.outcome import Evidence
 from ascertain.model.tables import State
 
@@ -25,6 +26,7 @@ class What(StrEnum):
     CLOSE = "close"
     WITHDRAW = "withdraw"
     REVIEW = "review"
+    COMPENSATE = "compensate"
     DONE = "done"
 
 
@@ -57,6 +59,14 @@ class Reason(StrEnum):
     LEFT_OPEN = "left_open"
     CONTRADICTION = "contradiction"
     RECOUNT = "recount"
+    CHAIN_TURNED = "chain_turned_back"
+    CHAIN_STOPPED = "chain_stopped"
+    UNDO_WAITS = "undo_waits"
+    UNDO = "undo"
+    UNDO_BY_KEY = "undo_by_key"
+    UNDO_STUCK = "undo_stuck"
+    IRREVERSIBLE = "irreversible"
+    UNDO_TOO_LATE = "undo_too_late"
     SETTLED = "settled"
 
 
@@ -80,6 +90,14 @@ SENTENCES: dict[Reason, str] = {
     Reason.LEFT_OPEN: "Best effort: it stays unconfirmed and nobody needs to decide.",
     Reason.CONTRADICTION: "Evidence contradicts what was settled; a person looks at it.",
     Reason.RECOUNT: "Confirmed where a double is possible; the provider's records are counted.",
+    Reason.CHAIN_TURNED: "Its chain goes back, so nothing more is sent for it.",
+    Reason.CHAIN_STOPPED: "Its chain was stopped, so nothing more is sent for it.",
+    Reason.UNDO_WAITS: "It is undone once everything that depends on it is.",
+    Reason.UNDO: "Its chain goes back; it is undone by an action of its own.",
+    Reason.UNDO_BY_KEY: "The provider reverses it by our key, whether or not it happened.",
+    Reason.UNDO_STUCK: "Undoing it was refused or could not be confirmed; a person decides.",
+    Reason.IRREVERSIBLE: "Its chain goes back, but nothing reverses it; a person decides.",
+    Reason.UNDO_TOO_LATE: "The time within which it could be undone has passed; a person decides.",
     Reason.SETTLED: "What is known is final.",
 }
 
@@ -98,6 +116,7 @@ class View(NamedTuple):
         can settle it.
     :param leave: best effort: an open end needs nobody.
     :param disputed: evidence contradicts the state.
+    :param course: what its chain means for it.
     """
 
     state: State
@@ -111,6 +130,7 @@ class View(NamedTuple):
     refused: bool = False
     leave: bool = False
     disputed: bool = False
+    course: Course = Course.FORWARD
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +149,8 @@ def decide(view: View) -> Decision:
     """Say what comes next."""
     if view.disputed:
         return Decision(What.REVIEW, Reason.CONTRADICTION)
+    if view.course is not Course.FORWARD:
+        return _in_chain(view)
     match view.state:
         case State.PREPARED:
             return _prepared(view)
@@ -139,9 +161,7 @@ def decide(view: View) -> Decision:
         case State.REJECTED:
             return _rejected(view)
         case State.CONFIRMED:
-            if view.lookup is Lookup.OPEN and view.evidence is not Evidence.COUNTED:
-                return Decision(What.LOOK_UP, Reason.RECOUNT)
-            return Decision(What.DONE, Reason.SETTLED)
+            return _confirmed(view)
         case State.COMPENSATED:
             return Decision(What.DONE, Reason.SETTLED)
         case _:
@@ -166,6 +186,61 @@ def _rejected(view: View) -> Decision:
     if not view.turn:
         return Decision(What.HOLD, Reason.TURN_SPENT)
     return Decision(What.RESEND, Reason.TEMPORARY_REFUSAL)
+
+
+def _confirmed(view: View) -> Decision:
+    if view.lookup is Lookup.OPEN and view.evidence is not Evidence.COUNTED:
+        return Decision(What.LOOK_UP, Reason.RECOUNT)
+    return Decision(What.DONE, Reason.SETTLED)
+
+
+def _in_chain(view: View) -> Decision:
+    """Its chain goes back or was stopped: nothing is sent forward any more."""
+    match view.state:
+        case State.PREPARED:
+            return _not_sent_any_more(view)
+        case State.SENT:
+            return Decision(What.HOLD, Reason.IN_FLIGHT)
+        case State.REJECTED:
+            if view.final:
+                return Decision(What.DONE, Reason.SETTLED)
+            return _not_sent_any_more(view)
+        case State.UNKNOWN:
+            first = view.evidence in (Evidence.NOT_ASKED, Evidence.WORKING)
+            asked = view.lookup is not Lookup.OPEN or not first
+            if view.course is Course.UNDO_BY_KEY and asked:
+                return Decision(What.COMPENSATE, Reason.UNDO_BY_KEY)
+            return _unknown(view._replace(repeat=False, sends_left=False))
+        case State.CONFIRMED:
+            return _undo(view)
+        case State.COMPENSATED:
+            return Decision(What.DONE, Reason.SETTLED)
+        case _:
+            assert_never(view.state)
+
+
+def _not_sent_any_more(view: View) -> Decision:
+    stopped = view.course is Course.STOPPED
+    return Decision(What.WITHDRAW, Reason.CHAIN_STOPPED if stopped else Reason.CHAIN_TURNED)
+
+
+def _undo(view: View) -> Decision:
+    """What is confirmed in a chain that goes back; it is never assumed that undoing works."""
+    match view.course:
+        case Course.WAITS:
+            return Decision(What.HOLD, Reason.UNDO_WAITS)
+        case Course.UNDO | Course.UNDO_BY_KEY:
+            return Decision(What.COMPENSATE, Reason.UNDO)
+        case Course.STUCK:
+            return Decision(What.REVIEW, Reason.UNDO_STUCK)
+        case Course.IRREVERSIBLE:
+            return _open_end(view, Reason.IRREVERSIBLE)
+        case Course.TOO_LATE:
+            return Decision(What.REVIEW, Reason.UNDO_TOO_LATE)
+        case Course.FORWARD | Course.STOPPED | Course.KEPT:
+            return _confirmed(view)
+        case _:
+            assert_never(view.course)
 
 
 def _unknown(view: View) -> Decision:

@@ -15,6 +15,7 @@ from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.budget import may_ask, resend_at, sends_left
+from ascertain.rules.chain import WAITS_FOR, not_started
 from ascertain.rules.project import Part, workflow_say, workflow_state
 
 MARK_PENDING = "mark_pending"
@@ -62,7 +63,8 @@ def action_facts(record: ActionRecord, contract: Contract, now: float) -> dict[s
         facts["provider_ref"] = texts.clean(record.provider_ref, 200)
     facts["attempt"] = record.attempt
     if record.state is not State.CONFIRMED or record.disputed:
-        facts["reason"] = record.review or (record.kind and str(record.kind)) or record.reason
+        kind = None if not_started(record) else record.kind
+        facts["reason"] = record.review or (kind and str(kind)) or record.reason
     if record.code:
         facts["error_code"] = texts.clean(record.code, 80)
     if record.related_ref:
@@ -80,11 +82,22 @@ def action_facts(record: ActionRecord, contract: Contract, now: float) -> dict[s
 
 
 def facts_of(
-    known: Sequence[Known], now: float, *, wish: tuple[str, str] = ("done", "")
+    known: Sequence[Known],
+    now: float,
+    *,
+    wish: tuple[str, str] = ("done", ""),
+    backward: bool = False,
 ) -> dict[str, Any]:
-    """The facts object of a turn, or of one action."""
+    """The facts object of a turn, or of one action.
+
+    :param backward: a chain in it goes back. What reverses another action is no part of the wish.
+    """
     parts = {
-        language: [part_of(record, contract, language) for record, contract in known]
+        language: [
+            part_of(record, contract, language)
+            for record, contract in known
+            if not (contract.undoes and len(known) > 1)
+        ]
         for language in texts.LANGUAGES
     }
     allowed: dict[str, None] = {}
@@ -93,11 +106,11 @@ def facts_of(
     say = {
         language: texts.say(known[0][0], known[0][1], language)
         if len(known) == 1
-        else workflow_say(parts[language], language, wish)
+        else workflow_say(parts[language], language, wish, backward=backward)
         for language in texts.LANGUAGES
     }
     return {
-        "workflow_state": str(workflow_state(parts["en"])),
+        "workflow_state": str(workflow_state(parts["en"], backward=backward)),
         "actions": [action_facts(record, contract, now) for record, contract in known],
         "next_allowed": list(allowed),
         "say": say,
@@ -112,6 +125,8 @@ def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> P
         final=bool(record.final),
         essential=not contract.best_effort,
         in_review=record.review is not None or bool(record.disputed),
+        waits=record.state is State.REJECTED and not_started(record),
+        kept=contract.best_effort and contract.undo is None,
     )
 
 
@@ -122,6 +137,8 @@ def _after_refusal(record: ActionRecord, contract: Contract, now: float) -> list
     match record.kind:
         case Kind.INVALID:
             return [CORRECT_ARGUMENTS, ASK_PERSON]
+        case Kind.WITHDRAWN if not_started(record):
+            return [WAIT, ASK_PERSON] if record.reason.startswith(WAITS_FOR) else [ASK_PERSON]
         case Kind.WITHDRAWN | Kind.ABSENT:
             return [CALL_AGAIN, ASK_PERSON]
         case Kind.TOOL_ERROR:

@@ -60,8 +60,13 @@ def intent_digest(contract: Contract, scope: Scope, identity: str, ordinal: str)
 
 
 def slot_of(contract: Contract, scope: Scope) -> str:
-    """The turn, where an intent is once per session; else empty."""
-    return scope.turn if contract.once_per is OncePer.SESSION else ""
+    """The turn, where an intent is once per session; else empty.
+
+    Inside a chain it is the chain: code that is run again in another turn finds its own actions.
+    """
+    if contract.once_per is not OncePer.SESSION:
+        return ""
+    return f"chain:{scope.chain}" if scope.chain else scope.turn
 
 
 def intent_mac(secret: bytes) -> Mac:
@@ -114,7 +119,8 @@ def _binds(rejection: ActionRecord, wanted: ActionRecord) -> bool:
         return rejection.opening == wanted.opening
     if rejection.kind in (Kind.WITHDRAWN, Kind.TOOL_ERROR, Kind.ABSENT):
         return False
-    return rejection.turn == wanted.turn and rejection.session == wanted.session
+    same = rejection.turn == wanted.turn or (bool(wanted.chain) and rejection.chain == wanted.chain)
+    return same and rejection.session == wanted.session
 
 
 def _within(contract: Contract, scope: Scope) -> str:

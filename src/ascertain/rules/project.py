@@ -36,16 +36,22 @@ class Part(NamedTuple):
     final: bool = False
     essential: bool = True
     in_review: bool = False
+    waits: bool = False
+    kept: bool = False
 
 
-def workflow_state(parts: Sequence[Part]) -> WorkflowState:
+def workflow_state(parts: Sequence[Part], *, backward: bool = False) -> WorkflowState:
     """Derive the state of the wish.
 
     Essential actions decide; best-effort ones only make it partial. Where all are best effort,
     they decide among themselves.
+
+    :param backward: its chain goes back; then every part counts, for each has to be undone.
     """
     if not parts:
         return WorkflowState.NOT_STARTED
+    if backward:
+        return _backward(parts)
     essential = [part for part in parts if part.essential] or list(parts)
     states = {part.state for part in essential}
     if any(part.in_review for part in essential):
@@ -54,8 +60,11 @@ def workflow_state(parts: Sequence[Part]) -> WorkflowState:
         return WorkflowState.AWAITING_CONFIRMATION
     if states & {State.PREPARED, State.SENT} or any(_trying(part) for part in essential):
         return WorkflowState.RUNNING
-    if State.REJECTED in states:
+    if any(part.state is State.REJECTED and not part.waits for part in essential):
         return WorkflowState.REFUSED
+    if State.REJECTED in states:  # not started yet: it waits for another step
+        begun = any(not part.waits for part in parts)
+        return WorkflowState.RUNNING if begun else WorkflowState.NOT_STARTED
     if State.COMPENSATED in states:
         return WorkflowState.COMPENSATED
     if all(part.state is State.CONFIRMED for part in parts):
@@ -63,16 +72,38 @@ def workflow_state(parts: Sequence[Part]) -> WorkflowState:
     return WorkflowState.PARTIALLY_COMPLETED
 
 
+def _backward(parts: Sequence[Part]) -> WorkflowState:
+    """What is still confirmed, or may have happened, is not undone yet; a person's case first."""
+    if any(part.in_review for part in parts):
+        return WorkflowState.NEEDS_REVIEW
+    if any(_to_undo(part) for part in parts):
+        return WorkflowState.COMPENSATING
+    undone = any(part.state is State.COMPENSATED for part in parts)
+    return WorkflowState.COMPENSATED if undone else WorkflowState.REFUSED
+
+
 def workflow_say(
-    parts: Sequence[Part], language: str = "en", wish: tuple[str, str] = ("done", "")
+    parts: Sequence[Part],
+    language: str = "en",
+    wish: tuple[str, str] = ("done", ""),
+    *,
+    backward: bool = False,
 ) -> str:
     """The wish in one sentence. ``wish`` is what being fulfilled is called, (en, zh-CN)."""
     chinese = language.startswith("zh")
-    state = workflow_state(parts)
+    state = workflow_state(parts, backward=backward)
     pending = [part.name for part in parts if part.state is not State.CONFIRMED]
     joined = "、".join(pending) if chinese else ", ".join(pending)
     text = WORKFLOW[state][int(chinese)]
     return text.replace("{wish}", wish[int(chinese)]).replace("{pending}", joined)
+
+
+def _to_undo(part: Part) -> bool:
+    if part.kept or part.state is State.COMPENSATED:
+        return False
+    if not part.essential:
+        return part.state is State.CONFIRMED  # one that may have happened holds nothing up
+    return part.state is not State.REJECTED or _trying(part)
 
 
 def _trying(part: Part) -> bool:

@@ -10,6 +10,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
+from ascertain.rules.chain import not_started
 
 LANGUAGES = ("en", "zh-CN")
 
@@ -53,6 +54,22 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "暂未确认提交",
     ),
     "rejected_not_done": ("The {name} was not made.", "{name}没有提交。"),
+    "waits_for": (
+        "The {name} has not been started: it waits for {step}.",
+        "{name}尚未开始：需等待{step}。",
+    ),
+    "chain_turned_back": (
+        "The {name} was not made, because what belongs to it is being undone.",
+        "{name}没有提交：相关操作正在撤销。",
+    ),
+    "chain_stopped": (
+        "The {name} was not made: you asked to stop.",
+        "{name}没有提交：已按要求停止。",
+    ),
+    "undo_in_review": (
+        "The {name} was submitted and could not be undone by itself; a person will check it.",
+        "{name}已提交，未能自动撤销，会人工核查。",
+    ),
     "compensated": ("The {name} has been reversed.", "{name}已撤销。"),
     "read": ("Read.", "已查询。"),
     "read_unavailable": ("It cannot be looked up right now.", "暂时无法查询。"),
@@ -75,6 +92,8 @@ WORKFLOW: dict[str, tuple[str, str]] = {
     "compensating": ("It is being undone.", "正在撤销。"),
     "compensated": ("It has been undone.", "已撤销。"),
 }
+
+UNDO_REVIEWS = frozenset({"undo_stuck", "irreversible", "undo_too_late"})
 
 _BY_KIND: dict[Kind | None, str] = {
     Kind.BUSINESS: "rejected_business",
@@ -100,12 +119,16 @@ def which(record: ActionRecord, contract: Contract) -> str:
             return "read_unavailable" if not record.final else _BY_KIND.get(
                 record.kind, "rejected_not_done"
             )  # fmt: skip
+        case State.REJECTED if not_started(record):
+            return record.reason.partition(":")[0]
         case State.REJECTED:
             if not record.final:
                 return "rejected_temporary" if record.review is None else "in_review"
             return _BY_KIND.get(record.kind, "rejected_not_done")
         case State.CONFIRMED if contract.is_read:
             return "read"
+        case State.CONFIRMED if record.review in UNDO_REVIEWS:
+            return "undo_in_review"
         case State.CONFIRMED:
             return "confirmed" if record.provider_ref else "confirmed_no_ref"
         case _:
@@ -149,6 +172,7 @@ def _values(record: ActionRecord, contract: Contract, chinese: bool) -> dict[str
         "code": code,
         "because": because,
         "related": exists,
+        "step": clean(record.reason.partition(":")[2], 80),
     }
 
 

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from ascertain.model.action import ActionRecord
+from ascertain.model.chain import Around
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Evidence
 from ascertain.model.tables import State
 from ascertain.rules import budget
 from ascertain.rules.budget import Turn
+from ascertain.rules.chain import course
 from ascertain.rules.decide import Lookup, View
 
 
-def view_of(record: ActionRecord, contract: Contract, now: float, turn: Turn | None) -> View:
+def view_of(
+    record: ActionRecord,
+    contract: Contract,
+    now: float,
+    turn: Turn | None,
+    around: Around | None = None,
+) -> View:
     """See the action as :func:`~ascertain.rules.decide.decide` needs it.
 
     :param turn: the caller's turn; None for the worker, whose turn is never spent.
+    :param around: its chain, as it stands; None: it is in none.
     """
     in_turn = turn is None or (turn.sends_left > 0 and now < turn.until)
     beyond_turn = turn is not None and record.send_by_at > turn.until
@@ -31,6 +40,7 @@ def view_of(record: ActionRecord, contract: Contract, now: float, turn: Turn | N
         refused=bool(record.refused) and not _is_settled_by_repeat(record, contract, lookup),
         leave=contract.best_effort,
         disputed=bool(record.disputed),
+        course=course(record, contract, around, now),
     )
 
 

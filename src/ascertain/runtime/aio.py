@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from ascertain.flow.call import call
 from ascertain.flow.effects import (
     Ask,
     Await,
@@ -25,13 +26,18 @@ from ascertain.flow.effects import (
     Invoke,
     Pause,
     Permit,
+    Picture,
     Relate,
+    Survey,
     Tell,
+    Undo,
 )
 from ascertain.model.action import ActionRecord
+from ascertain.model.chain import Around
 from ascertain.model.operations import Advance, Reserve, Take
 from ascertain.model.outcome import Report
 from ascertain.model.words import NotSent
+from ascertain.runtime import undoing
 from ascertain.runtime.aio_commit import CommittedThenCancelled, commit_async
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.bodies import Bodies, TaskBody, ThreadBody
@@ -53,6 +59,7 @@ from ascertain.runtime.registry import Entry
 from ascertain.runtime.sync import POLL_FIRST_S, POLL_MOST_S, land_late, tell_operator
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 GRACE_S = 0.25  # for a body that is told to stop at its deadline
 
@@ -129,6 +136,12 @@ class AsyncDriver:
                 return self._relate(record, related_ref)
             case Tell(record, event, said):
                 return self._tell(record, event, said)
+            case Survey(record):
+                return self._survey(record)
+            case Undo(record, around):
+                return self._undo(record, around)
+            case Picture(record, deadline_s):
+                return self._picture(record, deadline_s)
 
     async def _inquire(self, senders: tuple[str, ...]) -> frozenset[str]:
         return self._hands.inquire(senders)
@@ -142,6 +155,38 @@ class AsyncDriver:
 
     async def _tell(self, record: ActionRecord, event: str, said: Mapping[str, str]) -> None:
         tell_operator(record, event, said)
+
+    async def _survey(self, record: ActionRecord) -> Around | None:
+        return await self._apart(self._hands.ledger.chains.around, record.chain)
+
+    async def _undo(self, record: ActionRecord, around: Around) -> ActionRecord | None:
+        start = await self._apart(undoing.begin, self._hands, record, around)
+        may = await permitted_async(start.entry, start.wanted.record, start.values)
+        begun = undoing.judged(start, may)
+        if begun is None:
+            return None
+        driver = AsyncDriver(self._hands, begun.entry, self._bodies, begun.values)
+        setting = self._hands.setting(begun.entry)
+        return (await driver.drive(call(setting, begun.wanted, begun.turn))).record
+
+    async def _picture(self, record: ActionRecord, deadline_s: float) -> Report | None:
+        look = self._entry.snapshot
+        if look is None or self._interrupt is not None:
+            return None
+        opening = open_lookup(deadline_s)
+        asked = asked_of(record, await self._arguments(record))
+        body = self._start(opening, inspect.iscoroutinefunction(look), look, asked)
+        if body is None:
+            return None
+        news = await self._wait(opening, body, deadline_s)
+        if news.live:
+            body.give_up()
+        return news
+
+    @staticmethod
+    async def _apart(function: Callable[..., R], *args: Any) -> R:
+        """Read the ledger without blocking the loop."""
+        return await asyncio.get_running_loop().run_in_executor(None, function, *args)
 
     async def _commit(self, operation: Reserve | Advance | Take) -> Any:
         try:
@@ -289,7 +334,7 @@ def _cut_short(effect: Effect) -> Any:
     match effect:
         case Pause() | Relate():
             return False
-        case Await():
+        case Await() | Survey() | Undo() | Picture():
             return None
         case Permit():
             return "unknown"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
+from ascertain.model.chain import ChainRecord
 from ascertain.model.contract import Contract
 from ascertain.runtime.action import Action
 from ascertain.runtime.attempt import Attempt
@@ -21,7 +22,7 @@ from ascertain.runtime.promises import Promises, ReadPromises, contract_of
 from ascertain.runtime.registry import Entry, Registry, check_contract
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
-from ascertain.runtime.verdict import resolve
+from ascertain.runtime.verdict import keep, resolve
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
@@ -250,16 +251,26 @@ class Ascertain:
         *,
         confirmed: str | None = None,
         not_done: bool = False,
+        kept: bool = False,
         evidence: str = "",
     ) -> Action[Any]:
         """A person's verdict on an open action.
 
         :param confirmed: the provider's reference, when it happened.
         :param not_done: it did not happen and will not; needs ``evidence``.
+        :param kept: it could not be undone with its chain, and stays as it is (or was put right by
+            hand); needs ``evidence``. The rest of the chain is undone around it.
         :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
         :raises MayStillArrive: "not done" while what was sent may still be on its way.
         """
-        resolve(self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence)
+        if kept:
+            if confirmed is not None or not_done:
+                raise ContractError("Say exactly one verdict.", next_step="kept, or another.")
+            keep(self.hands, action_id, evidence=evidence)
+        else:
+            resolve(
+                self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence
+            )
         return self.action(action_id)
 
     def make_worker(self, *, concurrency: int = 64) -> Worker:
@@ -271,9 +282,13 @@ class Ascertain:
             self._calls.bodies,
             concurrency=concurrency,
             loop_of=lambda: self._loop if self._loop and self._loop.is_running() else None,
+            resume=self._resume,
         )
         self._worker = worker
         return worker
+
+    async def _resume(self, record: ChainRecord) -> None:
+        await self._desk.resumed(record).run_async()
 
     def recover(self) -> int:
         """Recover everything that is due now, in this thread; returns how many were taken."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import IntentConflict
 from ascertain.flow.call import Ended, Wanted, call, read
+from ascertain.flow.keeping import keep_read
 from ascertain.flow.observe import observe
 from ascertain.model.action import ActionRecord
-from ascertain.model.contract import Contract
+from ascertain.model.contract import Contract, OncePer
 from ascertain.model.operations import Lookalike
 from ascertain.rules.budget import Turn
 from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
@@ -21,7 +22,9 @@ from ascertain.runtime.attempt import running
 from ascertain.runtime.checks import Denied, denied, denied_async
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.invoke import Asked
+from ascertain.runtime.joining import admitted, admitted_async
 from ascertain.runtime.keeper import Keeper
+from ascertain.runtime.place import Place
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, here
 from ascertain.runtime.sync import SyncDriver
@@ -32,6 +35,7 @@ from ascertain.values.canonical import canonical, digest, identity_text
 if TYPE_CHECKING:
     from ascertain.runtime.aio import AsyncDriver
     from ascertain.runtime.bodies import Bodies
+    from ascertain.runtime.chain import Chain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +45,13 @@ class Options:
     :param call_id: the framework's id of this call; the same id is the same action.
     :param ordinal: names an intended second of the same intent; never from model arguments.
     :param deadline_s: bounds this call, in seconds.
+    :param place: its step in a chain.
     """
 
     call_id: str | None = None
     ordinal: str = ""
     deadline_s: float | None = None
+    place: Place | None = None
 
 
 NONE = Options()
@@ -86,6 +92,9 @@ class Calls:
         setting = self.hands.setting(entry)
         if entry.contract.is_read:
             ended = driver.drive(read(setting, self._read_record(entry, session), turn))
+            if session.joined is not None:
+                wanted = self._chained_read(entry, bound, session.joined, options, turn)
+                ended = driver.drive(keep_read(setting, wanted, ended))
         elif self.observing or entry.observed:
             wanted = self._wanted(entry, bound, session.scope, options, turn, None, observed=True)
             ended = driver.drive(observe(setting, wanted))
@@ -94,11 +103,15 @@ class Calls:
             if _checked(entry):
                 refusal = denied(entry, session, _asked(entry, session, bound))
             wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
+            if session.joined is not None:
+                wanted = admitted(session.joined, entry, wanted, options.place)
             try:
                 ended = driver.drive(call(setting, wanted, turn))
             except IntentConflict as conflict:
                 self._name_fields(entry, bound, conflict)
                 raise
+            if session.joined is not None:
+                session.joined.ended(wanted.record.intent, options.place, ended.record)
         return self.action(entry, ended)
 
     async def call_async(
@@ -113,6 +126,9 @@ class Calls:
         setting = self.hands.setting(entry)
         if entry.contract.is_read:
             ended = await driver.drive(read(setting, self._read_record(entry, session), turn))
+            if session.joined is not None:
+                wanted = self._chained_read(entry, bound, session.joined, options, turn)
+                ended = await driver.drive(keep_read(setting, wanted, ended))
         elif watched:
             wanted = self._wanted(entry, bound, session.scope, options, turn, None, observed=True)
             ended = await driver.drive(observe(setting, wanted))
@@ -121,11 +137,15 @@ class Calls:
             if _checked(entry):
                 refusal = await denied_async(entry, session, _asked(entry, session, bound))
             wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
+            if session.joined is not None:
+                wanted = await admitted_async(session.joined, entry, wanted, options.place)
             try:
                 ended = await driver.drive(call(setting, wanted, turn))
             except IntentConflict as conflict:
                 self._name_fields(entry, bound, conflict)
                 raise
+            if session.joined is not None:
+                session.joined.ended(wanted.record.intent, options.place, ended.record)
         return self.action(entry, ended)
 
     def action(self, entry: Entry, ended: Ended) -> Action[Any]:
@@ -152,7 +172,7 @@ class Calls:
     ) -> Wanted:
         contract, mac = entry.contract, self.hands.mac
         identity, exact, wording = _digests(entry, bound)
-        intent = intent_digest(contract, scope, identity, options.ordinal)
+        intent = intent_digest(contract, scope, identity, _ordinal(contract, options))
         slot = slot_of(contract, scope)
         key = derive_key(mac, contract, intent=intent, slot=slot, replaces_key=None)
         action_id = new_id()
@@ -178,6 +198,15 @@ class Calls:
             denied=refusal,
             beside=(Lookalike(fields=digest(identity)),) if contract.by_fields else (),
         )
+
+    def _chained_read(
+        self, entry: Entry, bound: Bound, chain: Chain, options: Options, turn: Turn
+    ) -> Wanted:
+        """A read as its chain keeps it: each is one of its own."""
+        scope = chain.session.scope
+        wanted = self._wanted(entry, bound, scope, options, turn, None, observed=True)
+        wanted = wanted._replace(record=wanted.record.changed(mode="read"))
+        return chain.admit(entry, wanted, options.place, None)
 
     def _read_record(self, entry: Entry, session: Session) -> ActionRecord:
         scope = session.scope
@@ -238,6 +267,13 @@ def _replacing(
     slot = record.slot
     key = derive_key(mac, contract, intent=intent, slot=slot, replaces_key=earlier.key)
     return record.changed(key=key, replaces=earlier.id)
+
+
+def _ordinal(contract: Contract, options: Options) -> str:
+    """What tells intents with one identity apart; a step that was named is one of its own."""
+    if options.place is None or contract.once_per is not OncePer.SESSION:
+        return options.ordinal
+    return f"{options.ordinal}\x1e{options.place.step}"
 
 
 def _checked(entry: Entry) -> bool:

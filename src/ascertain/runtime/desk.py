@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ascertain.errors import ActionNotFound, LedgerError, NotAllowed
+from ascertain.errors import ActionNotFound, ContractError, LedgerError, NotAllowed
 from ascertain.flow.effects import Flow
 from ascertain.flow.recover import inspect
 from ascertain.model.action import ActionRecord
+from ascertain.model.chain import ChainRecord
 from ascertain.model.contract import Contract
-from ascertain.model.operations import Advance, Advanced, Reply, Take, Taken
+from ascertain.model.operations import Advanced, Reply, Take, Taken
 from ascertain.model.tables import By
 from ascertain.rules import facts as rules
+from ascertain.rules.chain import advance_of, chain_id
 from ascertain.rules.evidence import open_review
 from ascertain.rules.identity import Scope
 from ascertain.rules.moves import Move, note
+from ascertain.rules.plan import plan_from_json
 from ascertain.runtime.action import Action
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.hands import Hands
@@ -23,6 +27,11 @@ from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, current
 from ascertain.runtime.sync import SyncDriver
 from ascertain.values.arguments import parse_call
+
+if TYPE_CHECKING:
+    from ascertain.runtime.chain import Chain
+    from ascertain.runtime.place import Step
+    from ascertain.runtime.plan import PlannedChain
 
 
 class Desk:
@@ -46,7 +55,11 @@ class Desk:
 
     def facts(self, scope: Scope, wish: tuple[str, str]) -> dict[str, Any]:
         """The facts object of a turn."""
-        return rules.facts_of(self.known(scope), self._hands.clock(), wish=wish)
+        known = self.known(scope)
+        chains = {record.chain for record, _ in known if record.chain}
+        found = [self._hands.ledger.chains.get(chain) for chain in sorted(chains)]
+        backward = any(chain is not None and chain.backward for chain in found)
+        return rules.facts_of(known, self._hands.clock(), wish=wish, backward=backward)
 
     def known(self, scope: Scope, *, whole: bool = False) -> list[rules.Known]:
         """The turn's (or session's) actions with their contracts, oldest first."""
@@ -88,11 +101,54 @@ class Desk:
             self._note(record, entry)
         return self.facts(session.scope, session.wish)
 
+    def chain(
+        self,
+        session: Session,
+        name: str,
+        *,
+        ordinal: int | str,
+        ordered: bool,
+        wish: tuple[str, str] | None,
+    ) -> Chain:
+        """A chain of this session; nothing is written before its first step."""
+        from ascertain.runtime.chain import Chain
+
+        scope = session.scope
+        second = "" if ordinal in ("", 1) else str(ordinal)
+        for what, text in (("name", name), ("ordinal", second)):
+            if not text.isprintable() or (what == "name" and not text):
+                raise ContractError(f"A chain's {what} must be a plain text, got {text!r:.40}.")
+        english, chinese = wish or session.wish
+        record = ChainRecord(
+            id=chain_id(scope.tenant, scope.principal, scope.session, name, second),
+            tenant=scope.tenant, principal=scope.principal, session=scope.session, name=name,
+            ordinal=second, wish=english, wish_zh=chinese, plan="", created_at=self._hands.clock(),
+        )  # fmt: skip
+        return Chain(session, self._hands, record, ordered=ordered)
+
+    def planned(self, chain: Chain, steps: Sequence[Step]) -> PlannedChain:
+        """The chain with declared steps; nothing is written before it runs."""
+        from ascertain.runtime import plan
+
+        made = plan.declared(steps, self._hands.registry, sorted(chain.session.consents))
+        record = plan.stored_now(self._hands, chain.record, made)
+        return plan.PlannedChain(chain.session, self._calls, record)
+
+    def resumed(self, record: ChainRecord) -> PlannedChain:
+        """A stored chain with declared steps, to go on with."""
+        from ascertain.runtime import plan
+
+        session = Session(
+            self, record.session, principal=record.principal, tenant=record.tenant,
+            consents=frozenset(plan_from_json(record.plan).consents),
+        )  # fmt: skip
+        return plan.PlannedChain(session, self._calls, record)
+
     def call_by_name(
         self, session: Session, tool: str, arguments: dict[str, Any] | str, call_id: str | None
     ) -> Action[Any]:
         """An agent's tool call, checked as strictly as a Python call."""
-        entry = self._hands.registry.get(tool)
+        entry = self._called(tool)
         kwargs = _fillable(entry, arguments)
         if entry.is_async:
             raise NotAllowed(f"{tool} is an async tool; use `await session.call_async(...)`.")
@@ -103,10 +159,20 @@ class Desk:
         self, session: Session, tool: str, arguments: dict[str, Any] | str, call_id: str | None
     ) -> Action[Any]:
         """The same on the running loop."""
-        entry = self._hands.registry.get(tool)
+        entry = self._called(tool)
         kwargs = _fillable(entry, arguments)
         with nullcontext() if current.get() is session else session:
             return await self._calls.call_async(entry, (), kwargs, Options(call_id=call_id))
+
+    def _called(self, tool: str) -> Entry:
+        """A tool that may be called by name: never one that reverses another."""
+        entry = self._hands.registry.get(tool)
+        if entry.contract.undoes:
+            raise NotAllowed(
+                f"{tool} reverses {entry.contract.undoes}; it is called by recovery only.",
+                next_step="Turn the chain back; what is confirmed in it is undone then.",
+            )
+        return entry
 
     def _records(self, scope: Scope, *, whole: bool = False) -> list[ActionRecord]:
         return [
@@ -177,7 +243,7 @@ class Desk:
         return inspect(self._hands.setting(tool, contract), taken.records[0])
 
     def _write(self, before: ActionRecord, move: Move) -> None:
-        operation = Advance(before=before, after=move.after, drafts=move.drafts)
+        operation = advance_of(before, move)
         reply = self._hands.committer.commit(operation)
         if not isinstance(reply, Advanced):
             raise NotAllowed("The action has just moved on; look at its facts again.")

@@ -94,6 +94,12 @@ class Hands:
             raise LedgerError(f"The arguments of action {record.id} are no longer stored.")
         return entry.signature.restore(text)
 
+    def arguments_json(self, record: ActionRecord) -> dict[str, Any]:
+        """The stored arguments as JSON; empty where they are no longer stored."""
+        text = self.ledger.arguments(record.id)
+        found: dict[str, Any] = {} if text is None else json.loads(text)
+        return found
+
     def asked(self, entry: Entry, record: ActionRecord) -> Asked:
         return asked_of(record, self.arguments_of(entry, record))
 
@@ -107,6 +113,8 @@ class Hands:
             record = reply.record
             if record.due_at is not None and record.lease_owner is None:
                 self.poke(record.due_at)
+            elif record.chain and record.final:
+                self.poke(record.updated_at)  # it may have turned its chain
             if operation.drafts and log.isEnabledFor(logging.INFO):
                 for draft in operation.drafts:
                     self._tell(record, str(draft.event), draft.reason, draft.detail)

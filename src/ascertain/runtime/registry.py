@@ -33,6 +33,7 @@ class Entry:
     permission: Check | None = None
     preconditions: Mapping[str, Check] = field(default_factory=dict[str, Check])
     consent: str | None = None
+    snapshot: Callable[[Any], Any] | None = None
     normalise: Mapping[str, Callable[[Any], Any]] = field(
         default_factory=dict[str, Callable[[Any], Any]]
     )

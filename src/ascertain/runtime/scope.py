@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from ascertain.errors import ContractError, NoSession, NotAllowed
 from ascertain.rules.identity import Scope
@@ -14,7 +15,10 @@ from ascertain.store.ids import new_id
 if TYPE_CHECKING:
     from ascertain.rules.replies.finding import Finding
     from ascertain.runtime.action import Action
+    from ascertain.runtime.chain import Chain
     from ascertain.runtime.desk import Desk
+    from ascertain.runtime.place import Step
+    from ascertain.runtime.plan import PlannedChain
 
 current: ContextVar[Session | None] = ContextVar("ascertain_session", default=None)
 
@@ -27,7 +31,7 @@ class Session:
     :ivar consents: effects that the person agreed to; a tool with ``consent=`` needs its name here.
     """
 
-    __slots__ = ("_desk", "_token", "consents", "scope", "wish")
+    __slots__ = ("_desk", "_token", "consents", "joined", "scope", "wish")
 
     def __init__(
         self,
@@ -50,6 +54,7 @@ class Session:
         self._token: Token[Session | None] | None = None
         self.consents = consents
         self.wish = wish
+        self.joined: Chain | None = None
         self.scope = Scope(
             tenant=tenant, principal=principal, session=id, turn=turn, opening=new_id(), chain=chain
         )
@@ -69,8 +74,62 @@ class Session:
             self._desk, self.id, principal=self.principal, tenant=self.scope.tenant, turn=turn,
             chain=self.scope.chain, consents=self.consents, wish=self.wish,
         )  # fmt: skip
+        inner.joined = self.joined
         with inner:
             yield inner
+
+    def joining(self, chain: Chain) -> Session:
+        """This session with its calls in a chain; it is still the same opening of it."""
+        inner = Session(
+            self._desk, self.id, principal=self.principal, tenant=self.scope.tenant,
+            consents=self.consents, wish=self.wish,
+        )  # fmt: skip
+        inner.joined = chain
+        inner.scope = replace(self.scope, chain=chain.id)
+        return inner
+
+    @overload
+    def chain(
+        self,
+        name: str,
+        *,
+        ordinal: int | str = "",
+        ordered: bool = True,
+        wish: tuple[str, str] | None = None,
+        steps: None = None,
+    ) -> Chain: ...
+    @overload
+    def chain(
+        self,
+        name: str,
+        *,
+        ordinal: int | str = "",
+        wish: tuple[str, str] | None = None,
+        steps: Sequence[Step],
+    ) -> PlannedChain: ...
+    def chain(
+        self,
+        name: str,
+        *,
+        ordinal: int | str = "",
+        ordered: bool = True,
+        wish: tuple[str, str] | None = None,
+        steps: Sequence[Step] | None = None,
+    ) -> Chain:
+        """The actions of one wish, as a (sync or async) context manager.
+
+        Run again with the same name, after a crash or in another turn, the code finds its recorded
+        actions; a second wish of the same name is told apart by its ordinal.
+
+        :param ordered: each step waits for all earlier essential ones; else only for those
+            that it names.
+        :param wish: what the wish is called when it is fulfilled, in English and Chinese.
+        :param steps: declared steps (:class:`~ascertain.Step`): the chain is stored with them, and
+            ``run()`` makes them; after a crash a worker goes on.
+        :raises ContractError: a name that is no plain text, or steps that cannot be kept.
+        """
+        chain = self._desk.chain(self, name, ordinal=ordinal, ordered=ordered, wish=wish)
+        return chain if steps is None else self._desk.planned(chain, steps)
 
     def actions(self, *, whole: bool = False) -> list[Action[Any]]:
         """This turn's actions, oldest first; ``whole``: the session's."""

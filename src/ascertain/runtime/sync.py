@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ascertain.flow.attempt import land, sender_of
+from ascertain.flow.call import call
 from ascertain.flow.effects import (
     Ask,
     Await,
@@ -17,17 +18,23 @@ from ascertain.flow.effects import (
     Invoke,
     Pause,
     Permit,
+    Picture,
     Relate,
+    Survey,
     Tell,
+    Undo,
 )
 from ascertain.model.action import ActionRecord
+from ascertain.model.chain import Around
 from ascertain.model.operations import Advance, Reserve, Take
 from ascertain.model.outcome import Report
 from ascertain.model.tables import By
 from ascertain.model.words import NotSent
 from ascertain.rules import fold
 from ascertain.rules.budget import backoff_s
+from ascertain.rules.chain import advance_of
 from ascertain.rules.news.classify import classify
+from ascertain.runtime import undoing
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.checks import permitted, related
 from ascertain.runtime.hands import Hands, log
@@ -112,6 +119,12 @@ class SyncDriver:
                 return related(self._entry, asked._replace(related_ref=related_ref))
             case Tell(record, event, said):
                 return tell_operator(record, event, said)
+            case Survey(record):
+                return self._hands.ledger.chains.around(record.chain)
+            case Undo(record, around):
+                return self._undo(record, around)
+            case Picture(record, deadline_s):
+                return self._picture(record, deadline_s)
 
     def _arguments(self, record: ActionRecord) -> dict[str, Any]:
         if self._values is None:
@@ -145,6 +158,23 @@ class SyncDriver:
         news = self._run(open_lookup(deadline_s), lambda: lookup(asked))
         return answered(self._entry, news)
 
+    def _undo(self, record: ActionRecord, around: Around) -> ActionRecord | None:
+        start = undoing.begin(self._hands, record, around)
+        may = permitted(start.entry, start.wanted.record, start.values)
+        begun = undoing.judged(start, may)
+        if begun is None:
+            return None
+        driver = SyncDriver(self._hands, begun.entry, self._keeper, begun.values)
+        setting = self._hands.setting(begun.entry)
+        return driver.drive(call(setting, begun.wanted, begun.turn)).record
+
+    def _picture(self, record: ActionRecord, deadline_s: float) -> Report | None:
+        look = self._entry.snapshot
+        if look is None or self._interrupt is not None:
+            return None
+        asked = asked_of(record, self._arguments(record))
+        return self._run(open_lookup(deadline_s), lambda: look(asked))
+
     def _run(self, opening: Opening, body: Callable[[], Any]) -> Report:
         entered = Entered(opening)
         try:
@@ -166,7 +196,7 @@ class SyncDriver:
             now=self._hands.clock(), by=By.CALL,
             wait_s=backoff_s(setting.contract, record.attempt, self._hands.dice()),
         )  # fmt: skip
-        operation = Advance(before=record, after=move.after, drafts=move.drafts)
+        operation = advance_of(record, move)
         self._hands.written(operation, self._hands.committer.commit(operation))
 
     def _pause(self, seconds: float) -> bool:

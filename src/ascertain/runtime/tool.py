@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from dataclasses import replace
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from ascertain.errors import ContractError
 from ascertain.model.contract import Contract, LookupPromise
+from ascertain.model.words import Undone
+from ascertain.runtime import undoing
 from ascertain.runtime.action import Action
 from ascertain.runtime.calls import NONE, Options
 from ascertain.runtime.durations import seconds
-from ascertain.runtime.registry import Entry
+from ascertain.runtime.place import Place
+from ascertain.runtime.promises import Promises
+from ascertain.runtime.registry import Entry, Registry
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,6 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class Caller(Protocol):
     """The app, as far as a tool needs it."""
+
+    registry: Registry
 
     def guarded(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
@@ -102,6 +110,47 @@ class _Declared(Generic[P]):
         self._entry.related = function
         return function
 
+    def compensate(
+        self, *, within: float | str | None = None, by: str = "reference",
+        **said: Unpack[Promises],
+    ) -> Callable[[Callable[[Undone], Any]], Compensation[...]]:  # fmt: skip
+        """Attach the compensation: how to reverse what this tool did, as an action of its own.
+
+        The function takes one :class:`~ascertain.Undone`. It becomes a guarded tool with its own
+        key, contract and look-up, which no model can call.
+
+        :param within: how long after the last send it may still be begun (``24h``); None: always.
+        :param by: ``reference``: it reverses what is known by the provider's reference; ``key``: it
+            works by our key, whether or not the effect happened.
+        :raises ContractError: a read, a compensation of a compensation, or a second one.
+        """
+
+        def attach(function: Callable[[Undone], Any]) -> Compensation[...]:
+            way = undoing.way_of(within, by)
+            entry = undoing.declare(self._entry, function, way, said)
+            self._app.registry.add(entry)
+            self._entry.promise(undo=entry.name, undo_within_s=way.within_s, undo_by=way.by)
+            return Compensation[...](self._app, entry)
+
+        return attach
+
+    def snapshot(self, function: F) -> F:
+        """Attach a read of what the provider shows now, for the person who has to decide.
+
+        It receives the action and returns plain data: the balance, the order. It is asked when
+        undoing could not be done by itself, and kept with the case.
+
+        :raises ContractError: a second one, or an async one on a sync tool.
+        """
+        if self._entry.snapshot is not None:
+            raise ContractError(f"{self.name} has a snapshot already.")
+        if inspect.iscoroutinefunction(function) and not self._entry.is_async:
+            raise ContractError(
+                f"{self.name} is a sync tool; its snapshot must be a plain function too."
+            )
+        self._entry.snapshot = function
+        return function
+
     def _replaced(self, options: dict[str, Any]) -> Options:
         ordinal = options.get("ordinal")
         intent = options.get("intent")
@@ -112,7 +161,12 @@ class _Declared(Generic[P]):
             call_id=options.get("call_id", self._options.call_id),
             ordinal=self._options.ordinal if name in (None, 1) else str(name),
             deadline_s=seconds(options.get("deadline"), "deadline"),
+            place=self._options.place,
         )
+
+
+class Compensation(_Declared[P], Generic[P]):
+    """What reverses a tool: guarded like it, called by recovery only."""
 
 
 class Tool(_Declared[P], Generic[P, R]):
@@ -144,6 +198,10 @@ class Tool(_Declared[P], Generic[P, R]):
         said = {"call_id": call_id, "ordinal": ordinal, "intent": intent, "deadline": deadline}
         return Tool(self._app, self._entry, self._replaced(said))
 
+    def placed(self, place: Place) -> Tool[P, R]:
+        """The same tool as a step of a chain; see ``Chain.step``."""
+        return Tool(self._app, self._entry, replace(self._options, place=place))
+
 
 class AsyncTool(_Declared[P], Generic[P, R]):
     """A guarded async tool."""
@@ -168,6 +226,10 @@ class AsyncTool(_Declared[P], Generic[P, R]):
         """The same tool with something said about the call: see :meth:`Tool.options`."""
         said = {"call_id": call_id, "ordinal": ordinal, "intent": intent, "deadline": deadline}
         return AsyncTool(self._app, self._entry, self._replaced(said))
+
+    def placed(self, place: Place) -> AsyncTool[P, R]:
+        """The same tool as a step of a chain; see ``Chain.step``."""
+        return AsyncTool(self._app, self._entry, replace(self._options, place=place))
 
 
 class Decorator(Protocol):

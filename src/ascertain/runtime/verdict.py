@@ -15,11 +15,13 @@ from ascertain.errors import (
     SenderMayBeAlive,
 )
 from ascertain.model.action import ActionRecord
+from ascertain.model.chain import Keeps
 from ascertain.model.contract import Contract
-from ascertain.model.operations import Advance, Advanced, ClaimBy, Contested, Reply
+from ascertain.model.operations import Advanced, Beside, ClaimBy, Contested, Reply
 from ascertain.model.tables import By, State
+from ascertain.rules import chain, fold
 from ascertain.rules import evidence as rules
-from ascertain.rules import fold
+from ascertain.rules.chain import advance_of
 from ascertain.rules.moves import Move
 from ascertain.runtime import sender
 from ascertain.runtime.hands import Hands
@@ -70,19 +72,44 @@ def resolve(
     return write(hands, record, rules.verdict_not_done(record, evidence=evidence, now=now))
 
 
-def write(hands: Hands, before: ActionRecord, move: Move) -> ActionRecord:
+def keep(hands: Hands, action_id: str, *, evidence: str) -> ActionRecord:
+    """A person decided that what could not be undone stays as it is.
+
+    :raises ActionNotFound: there is no such action.
+    :raises ContractError: without evidence.
+    :raises NotAllowed: it is no step of a chain that goes back, or is not confirmed.
+    """
+    if not evidence.strip():
+        raise ContractError("'Kept' needs evidence: who decided it, and why?")
+    record = hands.ledger.get(action_id)
+    if record is None:
+        raise ActionNotFound(f"There is no action {action_id!r} in {hands.ledger.url}.")
+    around = hands.ledger.chains.around(record.chain) if record.chain else None
+    member = around.member(action_id) if around is not None else None
+    turned = around is not None and around.chain.backward
+    if member is None or member.undoes or not turned or record.state is not State.CONFIRMED:
+        raise NotAllowed(f"Action {action_id} is not a confirmed step of a chain that goes back.")
+    move = chain.keep(record, evidence=evidence, now=hands.clock())
+    return write(hands, record, move, beside=(Keeps(chain=record.chain),))
+
+
+def write(
+    hands: Hands, before: ActionRecord, move: Move, beside: tuple[Beside, ...] = ()
+) -> ActionRecord:
     """Write a move from outside a flow.
 
     :raises NotAllowed: somebody was quicker.
     """
-    reply = _written(hands, before, move)
+    reply = _written(hands, before, move, beside)
     if not isinstance(reply, Advanced):
         raise NotAllowed("The action has just moved on; look at it again.")
     return reply.record
 
 
-def _written(hands: Hands, before: ActionRecord, move: Move) -> Reply:
-    operation = Advance(before=before, after=move.after, drafts=move.drafts, claim=move.claim)
+def _written(
+    hands: Hands, before: ActionRecord, move: Move, beside: tuple[Beside, ...] = ()
+) -> Reply:
+    operation = advance_of(before, move, None, beside)
     reply = hands.committer.commit(operation)
     hands.written(operation, reply)
     return reply

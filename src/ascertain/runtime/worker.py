@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ascertain.errors import LedgerClosed, LedgerError
 from ascertain.flow.recover import recover
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advance, Take, Taken
+from ascertain.model.chain import ChainRecord
+from ascertain.model.operations import Take, Taken
 from ascertain.rules import fold
+from ascertain.rules.chain import advance_of
 from ascertain.rules.evidence import open_review
 from ascertain.runtime import sender
 from ascertain.runtime.aio import AsyncDriver
 from ascertain.runtime.aio_commit import commit_async
 from ascertain.runtime.bodies import Bodies
 from ascertain.runtime.hands import Hands, log
+from ascertain.runtime.plans import Plans
 from ascertain.runtime.registry import Entry
 
 IDLE_S = 1.0
@@ -30,6 +33,7 @@ class Worker:
 
     :param concurrency: how many actions are worked on at once.
     :param loop_of: the event loop on which async tools live, while it runs.
+    :param resume: goes on with a chain whose steps are declared.
     """
 
     def __init__(
@@ -39,11 +43,13 @@ class Worker:
         *,
         concurrency: int = 64,
         loop_of: Callable[[], asyncio.AbstractEventLoop | None] = lambda: None,
+        resume: Callable[[ChainRecord], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         self._hands = hands
         self._bodies = bodies
         self._concurrency = concurrency
         self._loop_of = loop_of
+        self._plans = None if resume is None else Plans(hands, loop_of, resume)
         self._wake: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
@@ -79,6 +85,8 @@ class Worker:
                 room = self._room(len(running))
                 taken = await self._take(room)
                 running |= {asyncio.create_task(self._recover(record)) for record in taken}
+                if self._plans is not None and room:
+                    running |= await self._plans.begin()
                 if running and (taken or not room):
                     _, running = await asyncio.wait(
                         running, return_when=asyncio.FIRST_COMPLETED, timeout=IDLE_S
@@ -96,10 +104,15 @@ class Worker:
         count = 0
         while True:
             taken = await self._take(max(1, self._room(0)))
-            if not taken:
+            await asyncio.gather(*(self._recover(record) for record in taken))
+            plans = set[asyncio.Task[None]]()
+            if self._plans is not None:
+                plans = await self._plans.begin()
+            if plans:
+                await asyncio.wait(plans)
+            if not taken and not plans:
                 return count
             count += len(taken)
-            await asyncio.gather(*(self._recover(record) for record in taken))
 
     def _room(self, running: int) -> int:
         """How many more actions can be worked on: sync code needs a thread that is free.
@@ -179,14 +192,14 @@ class Worker:
             move = open_review(record, reason="tool_unknown", now=now)
         else:
             move = fold.hold(record, due_at=now + 60.0, now=now)
-        operation = Advance(before=record, after=move.after, drafts=move.drafts)
+        operation = advance_of(record, move)
         await commit_async(self._hands.committer, operation)
 
     async def _sleep(self, busy: bool) -> None:
         """Wait until something is due, somebody pokes, or a moment has passed."""
         assert self._wake is not None
         try:
-            next_due = await self._offload(self._hands.ledger.next_due_at)
+            next_due = await self._offload(self._next_due_at)
         except LedgerClosed:
             self._stopping = True
             return
@@ -203,6 +216,11 @@ class Worker:
         finally:
             self._wake.clear()
             self._next_wake_at = float("inf")
+
+    def _next_due_at(self) -> float | None:
+        ledger = self._hands.ledger
+        due = [at for at in (ledger.next_due_at(), ledger.chains.next_due_at()) if at is not None]
+        return min(due, default=None)
 
     @staticmethod
     async def _offload(function: Callable[..., Any], *args: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Beside, Lookalike
+from ascertain.model.operations import Alone, Beside, Lookalike
 from ascertain.store.claims import LookalikeRoom
 
 Run = Callable[..., list[tuple[Any, ...]]]
@@ -30,3 +30,6 @@ class Room(Protocol):
 
 
 ROOMS: dict[type[Beside], Room] = {Lookalike: LookalikeRoom()}
+
+ALONE: dict[type[Alone], Callable[[Run, Any], Any]] = {}
+"""What writes each kind of :class:`~ascertain.model.operations.Alone`, and gives its reply."""

@@ -15,14 +15,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.chain import Around, ChainRecord
 from ascertain.model.operations import (
     Advance,
     Advanced,
+    Alone,
     Beside,
     Blocked,
     Claim,
     ClaimBy,
     Contested,
+    Kept,
     Lookalike,
     Lost,
     MustReplace,
@@ -37,12 +40,15 @@ from ascertain.model.operations import (
 __all__ = [
     "Advance",
     "Advanced",
+    "Alone",
     "Beside",
     "Blocked",
+    "Chains",
     "Claim",
     "ClaimBy",
     "Contested",
     "Filter",
+    "Kept",
     "Ledger",
     "Lookalike",
     "Lost",
@@ -102,10 +108,27 @@ class Vitals:
     sync_s: float | None
 
 
+class Chains(Protocol):
+    """How a store shows its chains; they are written beside actions and by ``submit``."""
+
+    def get(self, chain: str) -> ChainRecord | None: ...
+    def around(self, chain: str) -> Around | None:
+        """The chain with its members and their actions; cost: what is in it."""
+        ...
+
+    def of_session(self, session: str, tenant: str) -> list[ChainRecord]: ...
+    def recent(self, *, before: float, limit: int = 100) -> list[ChainRecord]: ...
+    def owners(self) -> list[str]: ...
+    def next_due_at(self) -> float | None: ...
+
+
 class Ledger(Protocol):
     """What every store does. Opened lazily; safe to use from any thread; safe after fork."""
 
     url: str
+
+    @property
+    def chains(self) -> Chains: ...
 
     def submit(self, operations: Sequence[Operation]) -> list[Reply]:
         """Write all in one durable transaction; an operation's own failure is its reply.

@@ -18,6 +18,7 @@ from ascertain.store.rows import to_record
 from ascertain.store.seal import chain_mac
 from ascertain.store.secret import given_secret
 from ascertain.store.sqlite_batch import Batch, Prepared, prepare_all
+from ascertain.store.sqlite_chains import SqliteChains
 from ascertain.store.sqlite_errors import free_bytes, ledger_error, typed
 from ascertain.store.sqlite_file import LedgerFile, run
 from ascertain.store.sqlite_upkeep import bury, verify
@@ -62,6 +63,7 @@ class SqliteLedger:
         self._space_known_until = 0.0
         self._has_room = True
         self._chain_mac: Mac | None = None
+        self.chains = SqliteChains(self._file)
 
     # ------------------------------------------------------------------------------------ writing
 

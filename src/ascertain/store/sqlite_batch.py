@@ -14,13 +14,15 @@ from ascertain.rules import fold
 from ascertain.rules.identity import match
 from ascertain.rules.mac import Mac
 from ascertain.store import claims
-from ascertain.store.beside import ROOMS
+from ascertain.store.beside import ALONE, ROOMS
 from ascertain.store.compact import compact_json
 from ascertain.store.ledger import (
     Advance,
     Advanced,
+    Alone,
     Beside,
     Blocked,
+    Kept,
     Lost,
     MustReplace,
     Operation,
@@ -83,7 +85,7 @@ def _prepare(mac: Mac, salt: bytes, operation: Operation) -> Prepared:
             return _prepare_advance(mac, salt, operation)
         case Reserve():
             return _prepare_reserve(mac, salt, operation)
-        case Take():
+        case Take() | Alone():
             return Prepared(operation)
 
 
@@ -169,6 +171,8 @@ class Batch:
                 return self._reserve(operation, prepared)
             case Take():
                 return self._take(operation)
+            case Alone():
+                return Kept(value=ALONE[type(operation)](self._ask, operation))
 
     def flush(self) -> None:
         """Write the events and payloads of all."""

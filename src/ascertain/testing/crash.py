@@ -22,13 +22,17 @@ from ascertain.flow.effects import (
     Invoke,
     Pause,
     Permit,
+    Picture,
     Relate,
+    Survey,
     Tell,
+    Undo,
 )
 from ascertain.model.operations import Advance, Reserve, Take
 
 EFFECTS: tuple[type, ...] = (
-    Reserve, Advance, Take, Invoke, Ask, Pause, Await, Inquire, Permit, Relate, Tell,
+    Reserve, Advance, Take, Invoke, Ask, Pause, Await, Inquire, Permit, Relate, Tell, Survey, Undo,
+    Picture,
 )  # fmt: skip
 
 POINTS: frozenset[str] = frozenset(

@@ -9,11 +9,12 @@ Times are seconds of the ledger's clock.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ascertain.model.action import ActionRecord
+from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.chain import Around
 from ascertain.model.contract import Contract, Repeat
 from ascertain.model.outcome import RETRYABLE_KINDS, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import Event, State, step, terminal
@@ -32,6 +33,9 @@ NOTICED = "DoubleNoticed"
 HEALS = "HealsWithoutAPerson"
 NO_LOST_ANSWER = "NoLostAnswer"
 FINAL_MEANS_FINAL = "FinalMeansFinal"
+NO_FORWARD_SEND = "NoForwardSend"
+HONEST_UNDO = "CompensatedMeansUndone"
+UNDONE_ONCE = "UndoneOnce"
 
 UNDONE = (State.PREPARED, State.REJECTED)
 
@@ -392,6 +396,35 @@ def projection(
     if state is not after.state:
         return [_found(PROJECTION, after, f"the events end in {state}, the action says otherwise")]
     return []
+
+
+def chain_holds(around: Around, events: Mapping[str, Sequence[EventRecord]]) -> list[Violation]:
+    """A chain that goes back sends nothing forward; compensated means: its undo is confirmed; and
+    nothing is undone twice.
+
+    :param events: of each member, by the id of its action.
+    """
+    found: list[Violation] = []
+    undos: dict[str, list[ActionRecord]] = {}
+    turned_at = around.chain.turned_at
+    for member, record in around.members:
+        if member.undoes:
+            undos.setdefault(member.undoes, []).append(record)
+            continue
+        late = [
+            event for event in events.get(record.id, ())
+            if event.event == Event.SEND and turned_at is not None and event.at > turned_at
+        ]  # fmt: skip
+        if late:
+            found.append(_found(NO_FORWARD_SEND, record, "sent forward after its chain had turned"))
+    for _, record in around.members:
+        confirmed = [undo for undo in undos.get(record.id, ()) if undo.state is State.CONFIRMED]
+        if record.state is State.COMPENSATED and not confirmed:
+            found.append(_found(HONEST_UNDO, record, "compensated, and no undo is confirmed"))
+        if len(confirmed) > 1:
+            refs = ", ".join(sorted(str(undo.provider_ref) for undo in confirmed))
+            found.append(_found(UNDONE_ONCE, record, f"undone more than once: {refs}"))
+    return found
 
 
 def key_stability(

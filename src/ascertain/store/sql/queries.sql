@@ -194,3 +194,82 @@ DELETE FROM heartbeat WHERE at < :before;
 
 -- name: last_beat
 SELECT max(at) FROM heartbeat;
+
+-- name: insert_chain (id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, created_at, direction, reason, turned_at, stopped_at, due_at, owner)
+INSERT INTO chain VALUES (:id, :tenant, :principal, :session, :name, :ordinal, :wish, :wish_zh, :plan,
+    :created_at, :direction, :reason, :turned_at, :stopped_at, :due_at, :owner)
+ON CONFLICT DO NOTHING;
+
+-- name: insert_member (chain, action_id, step, position, weight, after, undoes, kept)
+INSERT INTO member VALUES (:chain, :action_id, :step, :position, :weight, :after, :undoes, :kept)
+ON CONFLICT DO NOTHING;
+
+-- name: chain_by_id (id)
+SELECT id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, created_at, direction,
+    reason, turned_at, stopped_at, due_at, owner
+FROM chain WHERE id = :id;
+
+-- name: chains_of_session (session, tenant)
+SELECT id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, created_at, direction,
+    reason, turned_at, stopped_at, due_at, owner
+FROM chain WHERE session = :session AND tenant = :tenant ORDER BY created_at, id;
+
+-- name: chains_before (before, limit)
+SELECT id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, created_at, direction,
+    reason, turned_at, stopped_at, due_at, owner
+FROM chain WHERE created_at < :before ORDER BY created_at DESC, id LIMIT :limit;
+
+-- name: member_of (chain, action_id)
+SELECT chain, action_id, step, position, weight, after, undoes, kept FROM member
+WHERE chain = :chain AND action_id = :action_id;
+
+-- name: members_of (chain)
+SELECT chain, action_id, step, position, weight, after, undoes, kept FROM member
+WHERE chain = :chain ORDER BY position, action_id;
+
+-- name: turn_chain (id, reason, at)
+UPDATE chain SET direction = 'backward', reason = :reason, turned_at = :at
+WHERE id = :id AND direction = 'forward';
+
+-- name: stop_chain (id, reason, at)
+UPDATE chain SET stopped_at = :at, due_at = NULL,
+    reason = CASE WHEN reason = '' THEN :reason ELSE reason END
+WHERE id = :id AND stopped_at IS NULL;
+
+-- name: schedule_chain (id, at)
+UPDATE chain SET due_at = :at WHERE id = :id;
+
+-- name: own_chain (id, owner, until)
+UPDATE chain SET owner = :owner, due_at = :until WHERE id = :id;
+
+-- name: chain_owners
+SELECT DISTINCT owner FROM chain WHERE due_at IS NOT NULL;
+
+-- name: next_chain_due
+SELECT min(due_at) FROM chain WHERE due_at IS NOT NULL;
+
+-- name: keep_member (chain, action_id)
+UPDATE member SET kept = 1 WHERE chain = :chain AND action_id = :action_id;
+
+-- name: wake_all (chain, now)
+-- When a chain turns or stops: everything in it that is not at its end is looked at once.
+UPDATE action SET due_at = :now
+WHERE id IN (SELECT action_id FROM member WHERE chain = :chain AND undoes = '')
+  AND lease_owner IS NULL AND (due_at IS NULL OR due_at > :now)
+  AND final = 0 AND state <> 'compensated';
+
+-- name: wake_confirmed (chain, now)
+-- Something moved in a chain that goes back: what waited for it may be undone now.
+UPDATE action SET due_at = :now
+WHERE id IN (SELECT action_id FROM member WHERE chain = :chain AND undoes = '' AND kept = 0)
+  AND lease_owner IS NULL AND (due_at IS NULL OR due_at > :now)
+  AND state = 'confirmed' AND review IS NULL;
+
+-- name: wake_one (id, now)
+UPDATE action SET due_at = :now
+WHERE id = :id AND lease_owner IS NULL AND (due_at IS NULL OR due_at > :now)
+  AND state IN ('confirmed', 'unknown');
+
+-- name: actions_of_chain (chain)
+SELECT {action} FROM action WHERE id IN (SELECT action_id FROM member WHERE chain = :chain)
+ORDER BY id;

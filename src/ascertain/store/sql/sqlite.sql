@@ -49,3 +49,11 @@ WHERE (review IS NOT NULL OR disputed <> 0) AND (:tenant IS NULL OR tenant = :te
   AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
   AND id < :before_id
 ORDER BY id DESC LIMIT :limit;
+
+-- name: chains_due (now, gone, limit)
+SELECT id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, created_at, direction,
+    reason, turned_at, stopped_at, due_at, owner
+FROM chain INDEXED BY chain_due
+WHERE due_at IS NOT NULL
+  AND (due_at <= :now OR owner IN (SELECT value FROM json_each(:gone)))
+ORDER BY due_at, id LIMIT :limit;

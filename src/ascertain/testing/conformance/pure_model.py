@@ -48,6 +48,8 @@ class PureLedger:
                 return self._advance(operation)
             case Take():
                 return self._take(operation)
+            case _:
+                raise AssertionError("what stands beside no action is not part of this model")
 
     def _reserve(self, operation: Reserve) -> Reply:
         wanted = operation.record

@@ -8,6 +8,7 @@ import pytest
 
 from ascertain.store.ledger import Ledger
 from ascertain.testing.conformance.chain import BurialRules, ChainRules, SecretRules
+from ascertain.testing.conformance.chains import ChainStoreRules
 from ascertain.testing.conformance.claiming import ClaimRules
 from ascertain.testing.conformance.crowd import CrowdRules
 from ascertain.testing.conformance.differential import DifferentialRules
@@ -25,6 +26,7 @@ class StoreConformance(
     ClaimRules,
     LeaseRules,
     ChainRules,
+    ChainStoreRules,
     BurialRules,
     SecretRules,
     CrowdRules,

@@ -1,0 +1,40 @@
+"""What is said of a call about its place in a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ascertain.runtime.tool import AsyncTool, Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A named step.
+
+    :param best_effort: None: as the tool's contract says (``on_unknown="leave"``).
+    :param after: the steps it depends on; None: in an ordered chain all earlier essential ones.
+    """
+
+    step: str
+    best_effort: bool | None = None
+    after: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A declared step of a chain.
+
+    :param tool: a guarded tool, or its name.
+    :param arguments: plain values, or :class:`Ref` to what an earlier step came to.
+    :param best_effort: None: as the tool's contract says.
+    :param after: the steps it depends on, beside those whose values it takes.
+    """
+
+    name: str
+    tool: Tool[..., Any] | AsyncTool[..., Any] | str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    best_effort: bool | None = None
+    after: Sequence[str] = ()
