@@ -16,6 +16,7 @@ ROWS = {
     (State.UNKNOWN, Event.COMPENSATE), (State.CONFIRMED, Event.COMPENSATE),
     (State.REJECTED, Event.WITHDRAW),
 }  # fmt: skip
+COMPENSATION = {row for row in ROWS if row[1] is Event.COMPENSATE}
 _seen = {}
 
 

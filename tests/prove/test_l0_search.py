@@ -12,13 +12,11 @@ from ascertain.model.tables import NOTES, RULES, Event, State
 from ascertain.rules.decide import Reason
 from tests.laws.golden import why_impossible
 from tests.prove.search import Search, added, hits
-from tests.prove.test_l0_chains import OF_CHAINS, ROWS
+from tests.prove.test_l0_chains import COMPENSATION, OF_CHAINS
 from tests.prove.variants import VARIANTS, sized
 
 SIZE = os.environ.get("ASCERTAIN_SEARCH", "gate")
 LEAST = {"gate": 1_000_000, "long": 10_000_000}
-# Moves and reasons of chains come about in the search over chains: `test_l0_chains`.
-COMPENSATION = ROWS
 # Evidence that moves nothing comes only to what is not at rest.
 QUIET = {(State.PREPARED, Event.NOTE), (State.COMPENSATED, Event.NOTE)}
 

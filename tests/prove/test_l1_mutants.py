@@ -9,12 +9,12 @@ from ascertain.model.tables import RULES, Event
 from ascertain.rules.decide import Reason
 from tests.prove.mutants import ELSEWHERE, MUTANTS, hunted_on
 from tests.prove.search import Search
-from tests.prove.test_l0_chains import OF_CHAINS, ROWS
+from tests.prove.test_l0_chains import COMPENSATION, OF_CHAINS
 
 LEAST = 40
 # Rows that no mutant here can be about: the birth of an action is the flow's first write, and those
 # of chains have their mutants in the search over chains.
-WITHOUT = {(None, Event.PREPARE), *ROWS}
+WITHOUT = {(None, Event.PREPARE), *COMPENSATION}
 LIMIT = 60_000
 
 _killed = {}
