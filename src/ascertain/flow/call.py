@@ -6,8 +6,9 @@ before the wire.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ascertain.errors import IntentConflict
 from ascertain.flow.attempt import make_attempt
@@ -36,6 +37,7 @@ class Wanted:
         replaces an earlier, finally rejected action.
     :param denied: why it must not be sent (permission, precondition): recorded, never sent.
     :param beside: what has to hold, or to be written, when the intent is stored.
+    :param told: what the first event says of how the call came about.
     """
 
     record: ActionRecord
@@ -44,6 +46,12 @@ class Wanted:
     rebuild: Callable[[ActionRecord], ActionRecord]
     denied: tuple[Kind, str] | None = None
     beside: tuple[Beside, ...] = ()
+    told: Mapping[str, Any] | None = None
+
+    @property
+    def born(self) -> Draft:
+        """The first event."""
+        return BORN if self.told is None else BORN._replace(detail=dict(self.told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
         reply = yield from reserve(
             Reserve(
                 record=first.after,
-                drafts=(BORN, *first.drafts),
+                drafts=(wanted.born, *first.drafts),
                 arguments=wanted.arguments,
                 contract_json=wanted.contract_json,
                 beside=wanted.beside,

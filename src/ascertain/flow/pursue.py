@@ -5,15 +5,17 @@ The caller's turn and the worker's pass run the same loop; only their patience d
 
 from __future__ import annotations
 
-from ascertain.flow.attempt import make_attempt
+from ascertain.flow.attempt import brought, make_attempt
 from ascertain.flow.effects import Flow, Setting, advance, ask, pause, permit
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advanced
+from ascertain.model.operations import Advanced, Beside, Lost
 from ascertain.model.outcome import Evidence, Outcome
+from ascertain.model.session import StillNeeds
 from ascertain.model.tables import By, State
 from ascertain.rules import budget, evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.decide import Decision, Reason, What, decide
+from ascertain.rules.gate import GateReason
 from ascertain.rules.moves import Move
 from ascertain.rules.news.classify import judge_lookup
 from ascertain.rules.view import view_of
@@ -77,13 +79,17 @@ def look_up(
     if move.after.open and record.lease_owner == setting.sender:
         move = _keep(setting, move, record)
     result = report.result if answer.found and record.state is State.UNKNOWN else None
-    reply = yield from advance(record, move, result)
+    beside = brought(setting, record, move, result)
+    reply = yield from advance(record, move, result, beside=beside)
     return reply.record, not isinstance(reply, Advanced)
 
 
 def _send(setting: Setting, record: ActionRecord, turn: Turn | None) -> Flow[ActionRecord | None]:
     """Make one more attempt durable, after permission is checked again."""
     now = setting.clock()
+    beside: tuple[Beside, ...] = ()
+    if record.state is State.PREPARED and setting.contract.context_keys:
+        beside = (StillNeeds(now=now),)
     match (yield from permit(record)):
         case "no":
             if record.state is State.PREPARED:
@@ -102,7 +108,10 @@ def _send(setting: Setting, record: ActionRecord, turn: Turn | None) -> Flow[Act
                 now=now,
                 by=By.CALL if turn is not None else By.WORKER,
             )
-    reply = yield from advance(record, move)
+    reply = yield from advance(record, move, beside=beside)
+    if isinstance(reply, Lost) and reply.blocked:
+        move = fold.withdraw(record, by=By.WORKER, reason=str(GateReason.STALE), now=now)
+        reply = yield from advance(record, move)
     return reply.record if isinstance(reply, Advanced) else None
 
 

@@ -13,19 +13,23 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ascertain.flow.effects import (
     Ask,
     Await,
     Effect,
+    Fetch,
     Flow,
     Inquire,
     Invoke,
+    Look,
     Pause,
     Permit,
     Relate,
+    Settle,
     Tell,
+    Vet,
 )
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advance, Reserve, Take
@@ -51,10 +55,15 @@ from ascertain.runtime.invoke import (
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.sync import POLL_FIRST_S, POLL_MOST_S, land_late, tell_operator
 
+if TYPE_CHECKING:
+    from ascertain.runtime.calls import Calls
+
 T = TypeVar("T")
 
 GRACE_S = 0.25  # for a body that is told to stop at its deadline
 
+
+BEFORE_THE_CALL = (Look, Settle, Fetch, Vet)
 
 Body = asyncio.Future[Any] | Future[Any]
 
@@ -70,11 +79,13 @@ class AsyncDriver:
         values: dict[str, Any] | None = None,
         *,
         attached: bool = False,
+        calls: Calls | None = None,
     ) -> None:
         self._hands = hands
         self._entry = entry
         self._bodies = bodies
         self._values = values
+        self._calls = calls  # of calls that may need others first
         self._attached = attached  # an observed body ends with its caller, as it always did
         self._interrupt: BaseException | None = None
 
@@ -87,6 +98,8 @@ class AsyncDriver:
                 try:
                     reply = await perform(effect)
                 except asyncio.CancelledError as cancelled:
+                    if isinstance(effect, BEFORE_THE_CALL):
+                        raise  # nothing is stored yet, and nothing was sent
                     self._interrupt = cancelled
                     effect = flow.send(_cut_short(effect))
                 except Exception as error:
@@ -128,6 +141,16 @@ class AsyncDriver:
                 return self._relate(record, related_ref)
             case Tell(record, event, said):
                 return self._tell(record, event, said)
+            case Look():
+                return self._hands.contexts.look_async(effect)
+            case Settle():
+                return self._hands.contexts.settle_async(effect)
+            case Fetch():
+                assert self._calls is not None
+                return self._hands.contexts.fetch_async(self._calls, effect)
+            case Vet(values):
+                self._values = values
+                return self._hands.contexts.vet_async(self._entry, effect)
 
     async def _inquire(self, senders: tuple[str, ...]) -> frozenset[str]:
         return self._hands.inquire(senders)
@@ -143,6 +166,8 @@ class AsyncDriver:
         tell_operator(record, event, said)
 
     async def _commit(self, operation: Reserve | Advance | Take) -> Any:
+        if not isinstance(operation, Take) and operation.beside:
+            self._hands.contexts.arriving(operation.beside)
         try:
             reply = await commit_async(self._hands.committer, operation)
         except CommittedThenCancelled as cancelled:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
 from ascertain.model.contract import Contract
+from ascertain.rules.gate import Tiers
 from ascertain.runtime.action import Action
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.clock import Clock, LedgerClock
+from ascertain.runtime.contexts import DEFAULT_LIMIT_BYTES, DEFAULT_TTL_S, Contexts
 from ascertain.runtime.desk import Desk
+from ascertain.runtime.durations import seconds
 from ascertain.runtime.embedded import EmbeddedWorker
 from ascertain.runtime.hands import DEFAULT_LEASE_S, Hands
 from ascertain.runtime.observed import keep_face, keep_face_async
@@ -51,6 +54,11 @@ class Ascertain:
     :param lease_s: how long a lease lasts beyond the deadline of what it covers, in seconds; longer
         than the ledger may make anybody wait.
     :param clock: the ledger's clock; for tests.
+    :param session_ttl: how long a session lives after it was last used (seconds, or ``7d``).
+    :param context_limit_bytes: how much a session may remember.
+    :param session_keys: context keys that the application itself provides, with
+        :meth:`Session.remember`.
+    :param tiers: how far a call goes by itself to get what it needs of the context.
     :raises ContractError: an option that makes no sense.
     """
 
@@ -65,6 +73,10 @@ class Ascertain:
         queue_bound: int = 10_000,
         clock: Clock | None = None,
         lease_s: float | None = None,
+        session_ttl: float | str = DEFAULT_TTL_S,
+        context_limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        session_keys: Sequence[str] = (),
+        tiers: Tiers | None = None,
     ) -> None:
         if worker not in ("embedded", "none"):
             raise ContractError(f"worker={worker!r}: it is 'embedded' or 'none'.")
@@ -81,6 +93,14 @@ class Ascertain:
             clock=clock or LedgerClock(),
             queue_bound=queue_bound,
             lease_s=DEFAULT_LEASE_S if lease_s is None else lease_s,
+            context_limit_bytes=context_limit_bytes,
+        )
+        self.contexts = self.hands.contexts = Contexts(
+            self.hands,
+            tiers=tiers or Tiers(),
+            ttl_s=seconds(session_ttl, "session_ttl") or DEFAULT_TTL_S,
+            limit_bytes=context_limit_bytes,
+            session_keys=session_keys,
         )
         self._calls = Calls(self.hands, observing=mode == "observe")
         self._desk = Desk(self._calls)
@@ -271,10 +291,19 @@ class Ascertain:
 
         return asyncio.run(self.make_worker().drain())
 
+    def clear_expired(self, *, limit: int = 1000) -> int:
+        """Forget what ended sessions remember; returns how many. Actions are never touched.
+
+        A session with an action that is still open keeps what it remembers until that has ended.
+        """
+        now = self.hands.clock()
+        return self.ledger.contexts.clear_expired(before=now, now=now, limit=limit)
+
     # -- life cycle -----------------------------------------------------------------------------
 
     def open(self) -> Self:
         """Open the ledger now instead of at the first call, so that errors show at start-up."""
+        self.contexts.check()
         self.ledger.next_due_at()
         _ = self.hands.mac
         return self

@@ -18,6 +18,7 @@ from ascertain.rules.identity import Scope
 from ascertain.rules.moves import Move, note
 from ascertain.runtime.action import Action
 from ascertain.runtime.calls import Calls, Options
+from ascertain.runtime.memory import SessionMemory
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, current
 from ascertain.runtime.sync import SyncDriver
@@ -30,6 +31,7 @@ class Desk:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._hands = calls.hands
+        self.memory = SessionMemory(calls.hands)
 
     def actions(self, scope: Scope, *, whole: bool = False) -> list[Action[Any]]:
         """The turn's (or session's) guarded writes, oldest first."""

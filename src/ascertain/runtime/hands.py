@@ -7,7 +7,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import LedgerError
 from ascertain.flow.effects import Setting
@@ -23,6 +23,9 @@ from ascertain.runtime.invoke import Asked, asked_of
 from ascertain.runtime.registry import Entry, Registry
 from ascertain.store.ledger import Filter, Ledger
 
+if TYPE_CHECKING:
+    from ascertain.runtime.contexts import Contexts
+
 log = logging.getLogger("ascertain")
 
 LOGGED = ("kind", "code", "http", "request_id", "retry_after_s", "count")
@@ -35,6 +38,8 @@ DEFAULT_LEASE_S = STORE_TIMEOUT_S + LEASE_MARGIN_S
 class Hands:
     """Everything that performing an effect needs, apart from how to wait."""
 
+    contexts: Contexts
+
     def __init__(
         self,
         ledger: Ledger,
@@ -43,6 +48,7 @@ class Hands:
         clock: Clock,
         queue_bound: int = 10_000,
         lease_s: float = DEFAULT_LEASE_S,
+        context_limit_bytes: int = 65_536,
         dice: Callable[[], float] = random.random,
     ) -> None:
         self.ledger = ledger
@@ -50,6 +56,7 @@ class Hands:
         self.clock = clock
         self.dice = dice
         self.lease_s = lease_s
+        self.context_limit_bytes = context_limit_bytes
         self.committer = Committer(ledger, queue_bound=queue_bound)
         self.poke: Callable[[float], None] = _nobody
         self.on_effect: Callable[[str, object], None] | None = None  # for crash tests
@@ -71,8 +78,9 @@ class Hands:
         if known is not None and known[0] == me and known[1] is contract:
             return known[2]
         setting = Setting(
-            contract=contract, sender=me, clock=self.clock, dice=self.dice, lease_s=self.lease_s
-        )
+            contract=contract, sender=me, clock=self.clock, dice=self.dice, lease_s=self.lease_s,
+            context_limit_bytes=self.context_limit_bytes,
+        )  # fmt: skip
         self._settings[entry.name] = (me, contract, setting)
         return setting
 

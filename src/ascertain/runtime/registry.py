@@ -10,6 +10,7 @@ from typing import Any
 
 from ascertain.errors import ContractError, DuplicateTool, UnknownTool
 from ascertain.model.contract import Budget, Contract, LookupPromise, OncePer, Repeat
+from ascertain.rules.context import Declaration, misfits, undeclared
 from ascertain.rules.identity import check_key_format
 from ascertain.values.arguments import Codec, Signature
 from ascertain.values.canonical import digest
@@ -153,7 +154,21 @@ def check_contract(contract: Contract, signature: Signature) -> None:
             f"{contract.tool}: key_lifetime of {contract.key_lifetime_s:g} s is within the margin "
             f"of {contract.key_margin_s:g} s, so the key could never be sent again."
         )
+    _check_context(contract, signature)
     _check_budget(contract.tool, contract.budget)
+
+
+def _check_context(contract: Contract, signature: Signature) -> None:
+    found = misfits(Declaration(contract=contract, parameters=signature.required))
+    if found:
+        raise ContractError(f"{contract.tool}: {found[0]}.")
+    schema, parts = signature.result.schema()
+    for key, path in contract.provides.items():
+        if undeclared(path, schema, parts):
+            raise ContractError(
+                f"{contract.tool}: provides={key!r} reads the result at {path!r}, which its return "
+                "annotation does not have."
+            )
 
 
 def _check_budget(tool: str, budget: Budget) -> None:

@@ -29,12 +29,14 @@ from ascertain.model.operations import (
     Take,
     Taken,
 )
+from ascertain.model.session import Kept, Memory, Remembered, SessionRecord
 
 __all__ = [
     "Advance",
     "Advanced",
     "Beside",
     "Blocked",
+    "Contexts",
     "Filter",
     "Ledger",
     "Lost",
@@ -64,10 +66,41 @@ class Filter:
     limit: int = 100
 
 
+class Contexts(Protocol):
+    """What sessions remember. Values are written beside the actions that bring them."""
+
+    def memory(self, tenant: str, session: str) -> Memory:
+        """What is known now; one moment for all of it."""
+        ...
+
+    def history(self, tenant: str, session: str) -> list[Remembered]:
+        """Every value that is kept, oldest first, those that came late among them."""
+        ...
+
+    def say(
+        self, session: SessionRecord, values: Sequence[Kept], *, now: float, limit_bytes: int
+    ) -> str:
+        """Write what the application itself knows, all or nothing; returns why not, or ''."""
+        ...
+
+    def renew(self, session: SessionRecord, *, now: float) -> bool:
+        """Begin an expired session anew, with nothing remembered; False: it is somebody else's."""
+        ...
+
+    def clear_expired(self, *, before: float, now: float, limit: int = 100) -> int:
+        """Forget what sessions that ended before then remember; returns how many were cleared."""
+        ...
+
+
 class Ledger(Protocol):
     """What every store does. Opened lazily; safe to use from any thread; safe after fork."""
 
     url: str
+
+    @property
+    def contexts(self) -> Contexts:
+        """What sessions remember."""
+        ...
 
     def submit(self, operations: Sequence[Operation]) -> list[Reply]:
         """Write all in one durable transaction; an operation's own failure is its reply.

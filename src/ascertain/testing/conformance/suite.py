@@ -8,6 +8,7 @@ import pytest
 
 from ascertain.store.ledger import Ledger
 from ascertain.testing.conformance.chain import BurialRules, ChainRules, SecretRules
+from ascertain.testing.conformance.contexts import ContextRules
 from ascertain.testing.conformance.crowd import CrowdRules
 from ascertain.testing.conformance.differential import DifferentialRules
 from ascertain.testing.conformance.leases import LeaseRules
@@ -22,6 +23,7 @@ class StoreConformance(
     ByHandRules,
     LeaseRules,
     ChainRules,
+    ContextRules,
     BurialRules,
     SecretRules,
     CrowdRules,

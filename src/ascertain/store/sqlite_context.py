@@ -1,0 +1,110 @@
+"""What sessions remember, read from an SQLite ledger; and the little that is written without an
+action: what the application itself says, and the clearing of what has expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ascertain.model.session import Claim, Kept, Memory, Remembered, SessionRecord
+from ascertain.model.tables import State
+from ascertain.rules.context import TOO_LARGE
+from ascertain.store import context_rooms as rooms
+from ascertain.store.sqlite_file import LedgerFile, run
+
+
+class SqliteContexts:
+    """The :class:`~ascertain.store.ledger.Contexts` of an SQLite ledger."""
+
+    def __init__(self, file: LedgerFile) -> None:
+        self._file = file
+
+    def memory(self, tenant: str, session: str) -> Memory:
+        """What is known now; one moment for all of it."""
+        with self._file.reading() as db:
+            db.execute("BEGIN")
+            try:
+                row = run(db, "session_of", tenant, session).fetchone()
+                if row is None:
+                    return Memory(None)
+                values = run(db, "context_now", tenant, session).fetchall()
+                claims = run(db, "claims_of", tenant, session).fetchall()
+            finally:
+                if db.in_transaction:
+                    db.execute("COMMIT")
+        return Memory(
+            SessionRecord(*row),
+            tuple(Remembered(*value) for value in values),
+            tuple(
+                Claim(key, one, base, State(state), final)
+                for key, one, base, state, final in claims
+            ),
+        )
+
+    def history(self, tenant: str, session: str) -> list[Remembered]:
+        """Every value that is kept, oldest first, those that came late among them."""
+        with self._file.reading() as db:
+            return [Remembered(*row) for row in run(db, "context_of", tenant, session)]
+
+    def say(
+        self, session: SessionRecord, values: Sequence[Kept], *, now: float, limit_bytes: int
+    ) -> str:
+        """Write what the application itself knows, all or nothing; returns why not, or ''."""
+        tenant, name = session.tenant, session.id
+        with self._file.transaction() as db:
+            row = run(db, "session_of", tenant, name).fetchone()
+            if row is not None and row[2] != session.principal:
+                return rooms.FOREIGN
+            if row is not None and row[7] <= now:
+                return rooms.EXPIRED
+            kept = {value.key: len((value.value or "").encode()) for value in values}
+            current = run(db, "context_now", tenant, name).fetchall()
+            others = sum(len((old[2] or "").encode()) for old in current if old[0] not in kept)
+            if others + sum(kept.values()) > limit_bytes:
+                return TOO_LARGE
+            opened = (tenant, name, session.principal, session.epoch, now, session.expires_at)
+            run(db, "open_session", *opened)
+            for value in values:
+                version = run(db, "next_version", tenant, name).fetchone()[0]
+                said = (value.value, value.why, "", "", 0, now, now, kept[value.key])
+                run(db, "put_context", tenant, name, value.key, version, *said)
+                old = run(
+                    db, "kept_version", tenant, name, value.key, rooms.KEPT_VERSIONS
+                ).fetchone()
+                if old is not None:
+                    run(db, "forget_context", tenant, name, value.key, old[0], version)
+        return ""
+
+    def renew(self, session: SessionRecord, *, now: float) -> bool:
+        """Begin an expired session anew, with nothing remembered; False: it is somebody else's."""
+        tenant, name = session.tenant, session.id
+        with self._file.transaction() as db:
+            row = run(db, "session_of", tenant, name).fetchone()
+            if row is None or row[2] != session.principal:
+                return False
+            run(db, "clear_context", tenant, name)
+            run(db, "clear_claims", tenant, name)
+            anew = (session.principal, session.epoch, now, session.expires_at)
+            run(db, "renew_session", tenant, name, *anew)
+        return True
+
+    def clear_expired(self, *, before: float, now: float, limit: int = 100) -> int:
+        """Forget what sessions that ended before then remember; returns how many were cleared.
+
+        Actions are left alone, and so is a session with an action that is still open: its outcome
+        may be asked for. The session stays known as ended.
+        """
+        with self._file.reading() as db:
+            ended = run(db, "sessions_expired", before, limit).fetchall()
+        cleared = 0
+        for tenant, name in ended:
+            with self._file.transaction() as db:
+                row = run(db, "session_of", tenant, name).fetchone()
+                alive = row is None or row[7] > before
+                if alive or run(db, "session_open_actions", tenant, name).fetchone()[0]:
+                    continue
+                run(db, "clear_context", tenant, name)
+                run(db, "clear_claims", tenant, name)
+                run(db, "session_cleared", tenant, name, now)
+                cleared += 1
+        return cleared
