@@ -64,18 +64,13 @@ class Readiness:
         mine = own.get()
         with self._lock:
             calls = [one for one in self._calls.get(place, ()) if one is not mine]
-        found: dict[str, tuple[int, int]] = {}
-        for key in keys:
-            those = [one for one in calls if key in one.keys]
-            if those:
-                found[key] = (len(those), sum(one.pending for one in those))
-        return found
+        return _counted(calls, keys)
 
     def all_active(self, place: Place) -> dict[str, tuple[int, int]]:
-        """The same for every key of a session."""
+        """The same for every key of a session, and every call."""
         with self._lock:
-            keys = {key for one in self._calls.get(place, ()) for key in one.keys}
-        return self.active(place, sorted(keys))
+            calls = list(self._calls.get(place, ()))
+        return _counted(calls, sorted({key for one in calls for key in one.keys}))
 
     @contextmanager
     def listening(self, place: Place, ring: Callable[[], None]) -> Generator[None]:
@@ -97,3 +92,12 @@ class Readiness:
             bells = list(self._bells.get(place, ()))
         for ring in bells:
             ring()
+
+
+def _counted(calls: Sequence[Activity], keys: Sequence[str]) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    for key in keys:
+        those = [one for one in calls if key in one.keys]
+        if those:
+            found[key] = (len(those), sum(one.pending for one in those))
+    return found
