@@ -68,8 +68,7 @@ class Shop:
         async def query_order(phone: str = "555") -> dict:
             self.asked.append(phone)
             found = dict(self.order)
-            while not self.slow.is_set():
-                await asyncio.sleep(0)
+            await asyncio.to_thread(self.slow.wait, 2.0)
             return found
 
         return query_order

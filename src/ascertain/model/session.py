@@ -83,6 +83,7 @@ KEY_RULES: tuple[KeyRule, ...] = (
     _rule(_K.EXECUTING, _E.REFUSE, _K.MISSING, "the tool was refused, and nothing stood before"),
     _rule(_K.EXECUTING, _E.REFUSE, _K.READY, "the tool was refused; what stood before stands"),
     _rule(_K.EXECUTING, _E.REFUSE, _K.EXPIRED, "the tool was refused; what stood before is old"),
+    _rule(_K.EXECUTING, _E.REFUSE, _K.IN_DOUBT, "the tool was refused; an earlier one is in doubt"),
     _rule(_K.EXECUTING, _E.LOSE, _K.IN_DOUBT, "nobody knows what became of the tool"),
     _rule(_K.PENDING, _E.LOSE, _K.IN_DOUBT, "its answer could not be recorded"),
     _rule(_K.IN_DOUBT, _E.COMMIT, _K.READY, "evidence brought the value"),
