@@ -1,4 +1,4 @@
-"""The gate before a call, and the states of a key: every case, and laws that hold in all of them."""
+"""The gate before a call, and the states of a key: every case, and laws that hold in all."""
 
 from itertools import product
 
