@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
@@ -25,6 +26,7 @@ from ascertain.runtime.registry import Entry, Registry, check_contract
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
 from ascertain.runtime.verdict import resolve
+from ascertain.runtime.wrapping import read_config, resolved
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
@@ -166,6 +168,41 @@ class Ascertain:
             return cast("F", keep(self._calls, entry, self._somebody))
 
         return declare
+
+    def wrap(
+        self, target: Callable[..., Any] | str, *, access: str = "write", **said: Any
+    ) -> Tool[..., Any] | AsyncTool[..., Any]:
+        """Guard a function that cannot be declared where it is defined, such as a library's.
+
+        :param target: the function, or ``package.module:name``.
+        :param access: ``write`` (the safe default) or ``read``. :param said: what it promises, as
+            for :meth:`tool` and :meth:`read`.
+        :raises ContractError: there is no such function, or a declaration that cannot be kept.
+        """
+        if access not in ("read", "write"):
+            raise ContractError(f"access={access!r}: it is 'read' or 'write'.")
+        declare: Any = self.read if access == "read" else self.tool
+        wrapped: Tool[..., Any] | AsyncTool[..., Any] = declare(**said)(resolved(target))
+        return wrapped
+
+    def wrap_config(
+        self, path: str | Path = "ascertain.toml"
+    ) -> dict[str, Tool[..., Any] | AsyncTool[..., Any]]:
+        """Guard the functions that a TOML file names; returns the tools by name.
+
+        Each ``[tools.NAME]`` has ``target = "package.module:function"``, ``access``, and what the
+        tool promises. ``lookup = { target = ..., absence_final_after = "10s" }`` attaches one.
+
+        :raises ContractError: no such file, or something in it that cannot be kept.
+        """
+        tools: dict[str, Tool[..., Any] | AsyncTool[..., Any]] = {}
+        for name, said in read_config(path).items():
+            target, lookup = said.pop("target"), said.pop("lookup", None)
+            tools[name] = self.wrap(target, name=name, **said)
+            if lookup is not None:
+                asks = resolved(lookup.pop("target"))
+                tools[name].lookup(**lookup)(asks)
+        return tools
 
     def watch(self, client: C, *, name: str | None = None) -> C:
         """Watch a client: count its sends, see whether anything left, keep it to the deadline.
