@@ -160,11 +160,13 @@ class Memory(NamedTuple):
 
     :param session: None where it has nothing to remember yet.
     :param values: the current ones. :param claims: of the actions that are still open.
+    :param undone: the writers that were undone since.
     """
 
     session: SessionRecord | None
     values: tuple[Remembered, ...] = ()
     claims: tuple[Claim, ...] = ()
+    undone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

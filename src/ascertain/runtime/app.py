@@ -61,6 +61,8 @@ class Ascertain:
     :param session_keys: context keys that the application itself provides, with
         :meth:`Session.remember`.
     :param tiers: how far a call goes by itself to get what it needs of the context.
+    :param sessions: a session store that serves what the ledger knows of sessions, such as
+        ``valkey://host:6379/0``; by default the ledger itself does.
     :raises ContractError: an option that makes no sense.
     """
 
@@ -79,6 +81,7 @@ class Ascertain:
         context_limit_bytes: int = DEFAULT_LIMIT_BYTES,
         session_keys: Sequence[str] = (),
         tiers: Tiers | None = None,
+        sessions: str | None = None,
     ) -> None:
         if worker not in ("embedded", "none"):
             raise ContractError(f"worker={worker!r}: it is 'embedded' or 'none'.")
@@ -103,6 +106,7 @@ class Ascertain:
             ttl_s=seconds(session_ttl, "session_ttl") or DEFAULT_TTL_S,
             limit_bytes=context_limit_bytes,
             session_keys=session_keys,
+            sessions=sessions,
         )
         self._calls = Calls(self.hands, observing=mode == "observe")
         self._desk = Desk(self._calls)
@@ -341,6 +345,7 @@ class Ascertain:
     def open(self) -> Self:
         """Open the ledger now instead of at the first call, so that errors show at start-up."""
         self.contexts.check()
+        self.contexts.warn()
         self.ledger.next_due_at()
         _ = self.hands.mac
         return self
@@ -349,6 +354,7 @@ class Ascertain:
         """Finish what is in hand and close the ledger."""
         self._embedded.close()
         self.hands.committer.close()
+        self.contexts.close()
         self.ledger.close()
 
     def __enter__(self) -> Self:

@@ -22,10 +22,13 @@ from ascertain.rules.gate import Tiers
 from ascertain.runtime.checks import Denied, denied, denied_async
 from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.invoke import asked_in
+from ascertain.runtime.projector import Projector
 from ascertain.runtime.readiness import Readiness, own
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, here
 from ascertain.store.ids import new_id
+from ascertain.store.ledger import Contexts as StoredContexts
+from ascertain.store.sessions import ProjectedContexts, SessionStore, open_sessions
 from ascertain.values.canonical import canonical_native
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ class Contexts:
     :param ttl_s: how long a session lives after it was last used.
     :param limit_bytes: how much a session may remember.
     :param session_keys: keys that the application itself provides.
+    :param sessions: URL of a session store that serves what the ledger knows; None: it does.
     """
 
     def __init__(
@@ -53,14 +57,48 @@ class Contexts:
         ttl_s: float,
         limit_bytes: int,
         session_keys: Iterable[str],
+        sessions: str | None = None,
     ) -> None:
         self.hands = hands
+        self._projected: ProjectedContexts | None = None
+        self._projector = Projector()
+        self._sessions: SessionStore | None = None
+        if sessions is not None:
+            self._sessions = open_sessions(sessions)
+            self._projected = ProjectedContexts(hands.ledger.contexts, self._sessions)
         self.tiers = tiers
         self.ttl_s = ttl_s
         self.limit_bytes = limit_bytes
         self.session_keys = frozenset(session_keys)
         self.readiness = Readiness()
         self._checked = -1
+
+    @property
+    def store(self) -> StoredContexts:
+        """What remembers: the ledger, or a projection of it."""
+        return self._projected or self.hands.ledger.contexts
+
+    def warn(self) -> None:
+        """Say at start-up what is wrong with how the session store is set up."""
+        for sentence in self._sessions.findings() if self._sessions is not None else ():
+            log.warning("%s", sentence)
+
+    def written(self, record: ActionRecord, beside: tuple[Beside, ...]) -> None:
+        """Something was committed to a session: its projection follows, beside the call."""
+        projected = self._projected
+        if projected is None or not any(isinstance(one, Provides) for one in beside):
+            return
+        truth = self.hands.ledger.contexts
+        tenant, session = record.tenant, record.session
+        self._projector.soon(
+            (tenant, session), lambda: projected.keep(truth.memory(tenant, session))
+        )
+
+    def close(self) -> None:
+        """End what runs beside the calls."""
+        self._projector.close()
+        if self._sessions is not None:
+            self._sessions.close()
 
     # -- before a call --------------------------------------------------------------------------
 
@@ -157,7 +195,7 @@ class Contexts:
 
     def look(self, asked: Look) -> Looked:
         """What the ledger remembers, and what is under way here."""
-        contexts = self.hands.ledger.contexts
+        contexts = self.store
         # what is under way comes first: what ends between the two is in the ledger by then
         active = self.readiness.active((asked.tenant, asked.session), asked.keys)
         memory = contexts.memory(asked.tenant, asked.session)
@@ -226,7 +264,7 @@ class Contexts:
         return False if now else None
 
     def _ledger_news(self, asked: Settle) -> bool:
-        memory = self.hands.ledger.contexts.memory(asked.look.tenant, asked.look.session)
+        memory = self.store.outline(asked.look.tenant, asked.look.session)
         return _seen(memory) != _seen(asked.looked.memory)
 
     def fetch(self, calls: Calls, asked: Fetch) -> bool:

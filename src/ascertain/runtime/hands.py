@@ -13,7 +13,7 @@ from ascertain.errors import LedgerError
 from ascertain.flow.effects import Setting
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, contract_from_json
-from ascertain.model.operations import Advance, Advanced, Reply, Reserve
+from ascertain.model.operations import Advance, Advanced, Reply, Reserve, Reserved
 from ascertain.rules.identity import Scope, intent_mac
 from ascertain.rules.mac import Mac
 from ascertain.runtime import sender
@@ -109,7 +109,9 @@ class Hands:
         return frozenset(name for name in senders if sender.is_gone(name))
 
     def written(self, operation: object, reply: Reply) -> None:
-        """Tell logs and the worker what was just written."""
+        """Tell logs, the worker and the session store what was just written."""
+        if isinstance(operation, Reserve | Advance) and operation.beside:
+            self._written_beside(operation, reply)
         if isinstance(operation, Advance) and isinstance(reply, Advanced):
             record = reply.record
             if record.due_at is not None and record.lease_owner is None:
@@ -120,6 +122,10 @@ class Hands:
         elif isinstance(operation, Reserve) and log.isEnabledFor(logging.INFO):
             record = operation.record
             _tell(record, "reserve", record.reason, {})
+
+    def _written_beside(self, operation: Reserve | Advance, reply: Reply) -> None:
+        if isinstance(reply, Reserved | Advanced):
+            self.contexts.written(reply.record, operation.beside)
 
     def session_records(self, scope: Scope, *, whole: bool = False) -> list[ActionRecord]:
         found = self.ledger.find(

@@ -69,7 +69,7 @@ class SessionMemory:
     def shown(self, scope: Scope) -> list[Remembered]:
         """Every value that is kept, oldest first."""
         self._memory(scope)
-        return self._hands.ledger.contexts.history(scope.tenant, scope.session)
+        return self._hands.contexts.store.history(scope.tenant, scope.session)
 
     def remember(self, scope: Scope, values: Mapping[str, Any]) -> None:
         """Write what the application itself knows; all or nothing."""
@@ -82,7 +82,7 @@ class SessionMemory:
             )
         kept = [Kept(key, canonical_native(value)) for key, value in values.items()]
         now = self._hands.clock()
-        why = self._hands.ledger.contexts.say(
+        why = self._hands.contexts.store.say(
             self._record(scope, now), kept, now=now, limit_bytes=contexts.limit_bytes
         )
         if why == TOO_LARGE:
@@ -94,7 +94,7 @@ class SessionMemory:
     def renew(self, scope: Scope) -> None:
         """Begin the session anew."""
         now = self._hands.clock()
-        contexts = self._hands.ledger.contexts
+        contexts = self._hands.contexts.store
         if self._memory(scope).session is not None and not contexts.renew(
             self._record(scope, now), now=now
         ):
@@ -108,7 +108,7 @@ class SessionMemory:
         )
 
     def _memory(self, scope: Scope) -> Memory:
-        memory = self._hands.ledger.contexts.memory(scope.tenant, scope.session)
+        memory = self._hands.contexts.store.memory(scope.tenant, scope.session)
         if memory.session is not None and memory.session.principal != scope.principal:
             _refuse(scope, "foreign_session")
         return memory

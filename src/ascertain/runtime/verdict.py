@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ascertain.errors import ActionNotFound, ContractError, NotAllowed, SenderMayBeAlive
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advance, Advanced
+from ascertain.model.operations import Advance, Advanced, Beside
 from ascertain.model.tables import By, State
 from ascertain.rules import evidence as rules
 from ascertain.rules import fold
+from ascertain.rules.context import brought_by
 from ascertain.rules.moves import Move
 from ascertain.runtime import sender
 from ascertain.runtime.hands import Hands
@@ -52,12 +53,24 @@ def write(hands: Hands, before: ActionRecord, move: Move) -> ActionRecord:
 
     :raises NotAllowed: somebody was quicker.
     """
-    operation = Advance(before=before, after=move.after, drafts=move.drafts)
+    operation = Advance(
+        before=before, after=move.after, drafts=move.drafts, beside=_brought(hands, before, move)
+    )
     reply = hands.committer.commit(operation)
     if not isinstance(reply, Advanced):
         raise NotAllowed("The action has just moved on; look at it again.")
     hands.written(operation, reply)
     return reply.record
+
+
+def _brought(hands: Hands, before: ActionRecord, move: Move) -> tuple[Beside, ...]:
+    """What the session gets to know by a verdict: the reference, where a key is the reference."""
+    contract = hands.contract_of(before, hands.registry.find(before.tool))
+    if contract is None:
+        return ()
+    limit, now = hands.context_limit_bytes, hands.clock()
+    brings = brought_by(contract, before, move.after, None, limit_bytes=limit, now=now)
+    return () if brings is None else (brings,)
 
 
 def _closed_attempt(hands: Hands, record: ActionRecord) -> ActionRecord:

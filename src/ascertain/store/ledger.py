@@ -73,6 +73,10 @@ class Contexts(Protocol):
         """What is known now; one moment for all of it."""
         ...
 
+    def outline(self, tenant: str, session: str) -> Memory:
+        """The same without the values: whose, at which version, and what is under way."""
+        ...
+
     def history(self, tenant: str, session: str) -> list[Remembered]:
         """Every value that is kept, oldest first, those that came late among them."""
         ...

@@ -5,6 +5,7 @@ action: what the application itself says, and the clearing of what has expired.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ascertain.model.session import Claim, Kept, Memory, Remembered, SessionRecord
 from ascertain.model.tables import State
@@ -21,14 +22,24 @@ class SqliteContexts:
 
     def memory(self, tenant: str, session: str) -> Memory:
         """What is known now; one moment for all of it."""
+        return self._read(tenant, session, whole=True)
+
+    def outline(self, tenant: str, session: str) -> Memory:
+        """The same without the values: whose, at which version, and what is under way."""
+        return self._read(tenant, session, whole=False)
+
+    def _read(self, tenant: str, session: str, *, whole: bool) -> Memory:
+        values: list[tuple[Any, ...]] = []
         with self._file.reading() as db:
             db.execute("BEGIN")
             try:
                 row = run(db, "session_of", tenant, session).fetchone()
                 if row is None:
                     return Memory(None)
-                values = run(db, "context_now", tenant, session).fetchall()
+                if whole:
+                    values = run(db, "context_now", tenant, session).fetchall()
                 claims = run(db, "claims_of", tenant, session).fetchall()
+                undone = run(db, "undone_of", tenant, session).fetchall()
             finally:
                 if db.in_transaction:
                     db.execute("COMMIT")
@@ -39,6 +50,7 @@ class SqliteContexts:
                 Claim(key, one, base, State(state), final)
                 for key, one, base, state, final in claims
             ),
+            frozenset(writer for (writer,) in undone),
         )
 
     def history(self, tenant: str, session: str) -> list[Remembered]:

@@ -238,6 +238,11 @@ WHERE c.tenant = :tenant AND c.session = :session
   AND a.state IN ('prepared', 'sent', 'unknown', 'rejected') AND a.final = 0
 ORDER BY c.base;
 
+-- name: undone_of (tenant, session)
+-- Whoever wrote something that is kept, and was undone since.
+SELECT DISTINCT a.id FROM context c JOIN action a ON a.id = c.writer
+WHERE c.tenant = :tenant AND c.session = :session AND a.state = 'compensated';
+
 -- name: first_detail (action_id)
 SELECT detail FROM event WHERE action_id = :action_id AND n = 1;
 
