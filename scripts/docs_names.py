@@ -55,7 +55,7 @@ def told(kind):
 def all_promises():
     said = told(promises.ReadPromises) | told(promises.Promises) | MORE_PROMISES
     names = promises.Promises.__annotations__
-    mapped = {**promises._SECONDS, "key_format": "key"}
+    mapped = {**promises._SECONDS, "key_format": "key", "fresh": "fresh_s"}
     rows = []
     for name in names:
         field = Contract.__dataclass_fields__.get(mapped.get(name, name))

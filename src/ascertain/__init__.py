@@ -8,6 +8,7 @@ from ascertain.errors import AscertainError, IntentConflict, NotAllowed, Unsettl
 from ascertain.model.contract import Budget, KeyFormat, RefusalRule
 from ascertain.model.tables import State
 from ascertain.model.words import Absent, Accepted, Found, NotSent, Processing, Receipt, Refused
+from ascertain.rules.gate import Tiers
 from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.attempt import Attempt, current_attempt, key
@@ -33,6 +34,7 @@ __all__ = [
     "Refused",
     "Session",
     "State",
+    "Tiers",
     "Unsettled",
     "current_attempt",
     "deadline",
