@@ -152,6 +152,13 @@ def label(contract: Contract, key: str, chinese: bool) -> str:
     return own.get(key) or key.replace("_", " ")
 
 
+def _asked_for(contract: Contract, code: str) -> list[str]:
+    """The keys for which a call was held: those that fill a parameter, if any of them does."""
+    keys = code.split(",")
+    filling = {*contract.context.values(), *contract.either.values()}
+    return [key for key in keys if key in filling] or keys
+
+
 def _plain(key: str, record: ActionRecord) -> bool:
     """A tool's sentence for a state does not speak for its special cases (disputed, in review)."""
     return key == str(record.state) or (
@@ -172,7 +179,7 @@ def _values(record: ActionRecord, contract: Contract, chinese: bool) -> dict[str
         "related_ref": related,
         "code": code,
         "keys": ("、" if chinese else ", ").join(
-            label(contract, key, chinese) for key in code.split(",")
+            label(contract, key, chinese) for key in _asked_for(contract, code)
         ),
         "because": because,
         "related": exists,
