@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from ascertain.errors import ForeignSession, InvalidArguments, NotShown, SessionExpired
 from ascertain.flow.call import Wanted
@@ -132,6 +132,8 @@ def pass_gate(setting: Setting, need: Need, turn: Turn, passage: Passage) -> Flo
                 passage.tried.add(source)
                 answered = yield from fetch(source.tool, source.like)
                 passage.tiers.append(["read", key, source.tool, answered])
+            case _:
+                assert_never(step.what)
 
 
 def _wanted_keys(setting: Setting, need: Need, looked: Looked) -> dict[str, bool]:

@@ -72,6 +72,7 @@ class Contexts:
         self.session_keys = frozenset(session_keys)
         self.readiness = Readiness()
         self._checked = -1
+        self._providers: dict[str, list[Entry]] = {}
 
     @property
     def store(self) -> StoredContexts:
@@ -114,6 +115,10 @@ class Contexts:
         if found:
             tool, sentence = found[0]
             raise ContractError(f"{tool} {sentence}.")
+        self._providers = {}
+        for entry in registry:
+            for key in entry.contract.provides:
+                self._providers.setdefault(key, []).append(entry)
         self._checked = len(registry)
 
     def findings(self) -> list[tuple[str, str]]:
@@ -168,13 +173,10 @@ class Contexts:
             epoch=new_id(),
             tiers=self.tiers,
             sources=sources,
-            elsewhere=self.session_keys | self._provided(),
+            elsewhere=self.session_keys | self._providers.keys(),
             make=make,
             held=held,
         )
-
-    def _provided(self) -> frozenset[str]:
-        return frozenset(key for entry in self.hands.registry for key in entry.contract.provides)
 
     def _sources(
         self, caller: Entry, key: str, found: Remembered | None, *, is_async: bool
@@ -185,9 +187,9 @@ class Contexts:
         writer = registry.find(found.tool) if found is not None and found.tool else None
         if found is not None and writer is not None and _can_run(writer, is_async):
             sources.append(Source(writer.name, found.writer))
-        for entry in registry:
-            runs = entry is not caller and key in entry.contract.provides
-            if runs and _can_run(entry, is_async) and declaration_of(entry).runs_by_itself:
+        for entry in self._providers.get(key, ()):
+            runs = entry is not caller and _can_run(entry, is_async)
+            if runs and declaration_of(entry).runs_by_itself:
                 sources.append(Source(entry.name))
         return tuple(sources)
 
