@@ -12,7 +12,7 @@ from ascertain.flow.gate import Need, Source
 from ascertain.model.contract import Budget, Contract
 from ascertain.model.operations import Advance, Advanced, Blocked, Reserve, Reserved
 from ascertain.model.outcome import Report
-from ascertain.model.session import Claim, Memory, Needs, Provides, Remembered, SessionRecord
+from ascertain.model.session import Pledge, Memory, Needs, Provides, Remembered, SessionRecord
 from ascertain.model.tables import State
 from ascertain.rules.budget import Turn
 from ascertain.rules.gate import Tiers
@@ -148,10 +148,10 @@ def test_three_reads_are_the_most_that_the_gate_runs():
 
 
 def test_an_older_doubt_does_not_stand_before_a_newer_value():
-    old = Claim("order_id", "a9", 0, State.UNKNOWN, 0)
-    new = Claim("order_id", "a9", 1, State.UNKNOWN, 0)
-    for claim, expected in ((old, State.CONFIRMED), (new, State.REJECTED)):
-        play = Play(WRITE, look=[Looked(Memory(SESSION, (VALUE,), (claim,)), {})])
+    old = Pledge("order_id", "a9", 0, State.UNKNOWN, 0)
+    new = Pledge("order_id", "a9", 1, State.UNKNOWN, 0)
+    for pledge, expected in ((old, State.CONFIRMED), (new, State.REJECTED)):
+        play = Play(WRITE, look=[Looked(Memory(SESSION, (VALUE,), (pledge,)), {})])
         ended = play.run(write_in_context(play.setting, NEED, turn()))
         assert ended.record.state is expected
 
@@ -188,14 +188,14 @@ def test_a_callers_own_wrong_argument_is_the_callers_error():
         play.run(write_in_context(play.setting, replace(NEED, make=refuse), turn()))
 
 
-def test_a_denied_call_claims_nothing():
+def test_a_denied_call_pledges_nothing():
     contract = replace(WRITE, provides={"refund_id": "id"})
     from ascertain.model.outcome import Kind
 
     play = Play(contract, look=[THERE], vet=[(Kind.AUTH, "permission")])
     ended = play.run(write_in_context(play.setting, NEED, turn()))
     assert ended.record.kind is Kind.AUTH
-    assert play.effects[2].beside[0].claims == ()
+    assert play.effects[2].beside[0].pledges == ()
 
 
 # ------------------------------------------------------------------------------------------- reads

@@ -44,9 +44,9 @@ def write_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
             return (yield from _hold(setting, need, turn, passage, passed))
         wanted, values = passed.made
         denied = yield from vet(values)
-        claims = () if denied is not None else tuple(setting.contract.provides)
+        pledges = () if denied is not None else tuple(setting.contract.provides)
         needs = Needs(
-            now=setting.clock(), expires_at=need.expires_at, epoch=need.epoch, claims=claims,
+            now=setting.clock(), expires_at=need.expires_at, epoch=need.epoch, pledges=pledges,
             read=tuple((key, seen.version) for key, seen in passed.read.items()),
         )  # fmt: skip
         wanted = replace(

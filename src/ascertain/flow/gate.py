@@ -13,7 +13,7 @@ from typing import Any, assert_never
 from ascertain.errors import ForeignSession, InvalidArguments, NotShown, SessionExpired
 from ascertain.flow.call import Wanted
 from ascertain.flow.effects import Flow, Look, Looked, Setting, Settle, fetch, look, settle
-from ascertain.model.session import Claim, Remembered
+from ascertain.model.session import Pledge, Remembered
 from ascertain.model.tables import State
 from ascertain.rules.budget import Turn
 from ascertain.rules.context import was_shown
@@ -170,14 +170,14 @@ def _view(
     found = next((value for value in memory.values if value.key == key), None)
     usable = found is not None and found.value is not None and not found.reversed
     version = found.version if found is not None else 0
-    claims = [claim for claim in memory.claims if claim.key == key and claim.base >= version]
+    pledges = [pledge for pledge in memory.pledges if pledge.key == key and pledge.base >= version]
     executing, pending = looked.active.get(key, (0, 0))
     fresh_s = setting.contract.fresh_s.get(key)
     stale = found is not None and fresh_s is not None and setting.clock() - found.began_at > fresh_s
     facts = KeyFacts(
-        executing=executing + sum(not _doubted(claim) for claim in claims),
+        executing=executing + sum(not _doubted(pledge) for pledge in pledges),
         pending=pending,
-        doubted=sum(_doubted(claim) for claim in claims),
+        doubted=sum(_doubted(pledge) for pledge in pledges),
         has_value=usable,
         expired=stale,
     )
@@ -188,8 +188,8 @@ def _view(
     return KeyView(key_state(facts), stale=stale, needed=needed, fill=fill)
 
 
-def _doubted(claim: Claim) -> bool:
-    return claim.state is State.UNKNOWN
+def _doubted(pledge: Pledge) -> bool:
+    return pledge.state is State.UNKNOWN
 
 
 def _untried(

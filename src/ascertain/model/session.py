@@ -100,7 +100,7 @@ def key_ends(start: KeyState, event: KeyEvent) -> frozenset[KeyState]:
     return frozenset(rule.end for rule in KEY_RULES if rule.start is start and rule.event is event)
 
 
-class Claim(NamedTuple):
+class Pledge(NamedTuple):
     """An action of the ledger that will provide a key, or would have.
 
     :param base: the session's version when it was stored.
@@ -159,13 +159,13 @@ class Memory(NamedTuple):
     """What the ledger knows of a session at one moment, for some keys.
 
     :param session: None where it has nothing to remember yet.
-    :param values: the current ones. :param claims: of the actions that are still open.
+    :param values: the current ones. :param pledges: of the actions that are still open.
     :param undone: the writers that were undone since.
     """
 
     session: SessionRecord | None
     values: tuple[Remembered, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    pledges: tuple[Pledge, ...] = ()
     undone: frozenset[str] = frozenset()
 
 
@@ -174,7 +174,7 @@ class Needs(Beside):
     """The session that an action needs: its principal's, alive, and as the gate has seen it.
 
     :param read: key and version of everything that was filled in.
-    :param claims: the keys that this action will provide.
+    :param pledges: the keys that this action will provide.
     :param epoch: for a session that is made now.
     """
 
@@ -182,7 +182,7 @@ class Needs(Beside):
     expires_at: float
     epoch: str
     read: tuple[tuple[str, int], ...] = ()
-    claims: tuple[str, ...] = ()
+    pledges: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ class Kept(NamedTuple):
 class Provides(Beside):
     """What an outcome brings to its session; never a reason not to write the outcome.
 
-    :param base: the session's version when the provider was asked; None: what the action's claims
+    :param base: the session's version when the provider was asked; None: what the action's pledges
         say. :param limit_bytes: how much the current values of a session may hold together.
     """
 

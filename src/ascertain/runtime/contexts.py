@@ -353,4 +353,4 @@ def _joining(wanted: Wanted, chain: str) -> Wanted:
 
 def _seen(memory: Memory) -> tuple[Any, ...]:
     version = memory.session.version if memory.session is not None else 0
-    return version, memory.claims
+    return version, memory.pledges

@@ -58,8 +58,8 @@ class SessionMemory:
         memory = self._memory(scope)
         active = self._hands.contexts.readiness.all_active((scope.tenant, scope.session))
         values = {value.key: value for value in memory.values}
-        claims = [claim.key for claim in memory.claims]
-        keys = dict.fromkeys((*values, *claims, *active))
+        pledges = [pledge.key for pledge in memory.pledges]
+        keys = dict.fromkeys((*values, *pledges, *active))
         return {key: _known(key, values.get(key), memory, active.get(key, (0, 0))) for key in keys}
 
     def state(self, scope: Scope) -> SessionState:
@@ -116,13 +116,13 @@ class SessionMemory:
 
 def _known(key: str, value: Remembered | None, memory: Memory, active: tuple[int, int]) -> Known:
     version = value.version if value is not None else 0
-    claims = [one for one in memory.claims if one.key == key and one.base >= version]
+    pledges = [one for one in memory.pledges if one.key == key and one.base >= version]
     usable = value is not None and value.value is not None and not value.reversed
     state = key_state(
         KeyFacts(
-            executing=active[0] + sum(one.state is not State.UNKNOWN for one in claims),
+            executing=active[0] + sum(one.state is not State.UNKNOWN for one in pledges),
             pending=active[1],
-            doubted=sum(one.state is State.UNKNOWN for one in claims),
+            doubted=sum(one.state is State.UNKNOWN for one in pledges),
             has_value=usable,
         )
     )

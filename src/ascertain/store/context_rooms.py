@@ -37,10 +37,10 @@ class NeedsRoom:
             "open_session", tenant, session, record.principal, needs.epoch, needs.now,
             needs.expires_at,
         )  # fmt: skip
-        if needs.claims:
+        if needs.pledges:
             ((_, _, _, version, *_),) = run("session_of", tenant, session)
-            for key in needs.claims:
-                run("put_claim", tenant, session, key, record.id, version)
+            for key in needs.pledges:
+                run("put_pledge", tenant, session, key, record.id, version)
 
 
 class StillNeedsRoom:
@@ -76,9 +76,9 @@ class ProvidesRoom:
         for kept in brought.values:
             base = brought.base
             if base is None:
-                claims = run("claim_base", tenant, session, kept.key, record.id)
-                base = claims[0][0] if claims else 0
-            run("drop_claims", tenant, session, kept.key, record.id)
+                pledges = run("pledge_base", tenant, session, kept.key, record.id)
+                base = pledges[0][0] if pledges else 0
+            run("drop_pledges", tenant, session, kept.key, record.id)
             ((current,),) = run("context_version", tenant, session, kept.key)
             counted = run("next_version", tenant, session)
             if not counted:
@@ -107,7 +107,7 @@ def _changed(run: Run, record: ActionRecord, read: tuple[tuple[str, int], ...]) 
         if current != version:
             return STALE
     seen = dict(read)
-    for key, action_id, base, _, _ in run("claims_of", tenant, session):
+    for key, action_id, base, _, _ in run("pledges_of", tenant, session):
         if key in seen and base >= seen[key] and action_id != record.id:
             return STALE
     return ""

@@ -72,7 +72,7 @@ class ProjectedContexts:
         return self._truth.outline(tenant, session)
 
     def memory(self, tenant: str, session: str) -> Memory:
-        """What is known now: version and claims by the ledger, values at that version or above."""
+        """What is known now: version and pledges by the ledger, values at that version or above."""
         outline = self._truth.outline(tenant, session)
         if outline.session is None:
             return outline

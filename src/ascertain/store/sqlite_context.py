@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ascertain.model.session import Claim, Kept, Memory, Remembered, SessionRecord
+from ascertain.model.session import Pledge, Kept, Memory, Remembered, SessionRecord
 from ascertain.model.tables import State
 from ascertain.rules.context import TOO_LARGE
 from ascertain.store import context_rooms as rooms
@@ -38,7 +38,7 @@ class SqliteContexts:
                     return Memory(None)
                 if whole:
                     values = run(db, "context_now", tenant, session).fetchall()
-                claims = run(db, "claims_of", tenant, session).fetchall()
+                pledges = run(db, "pledges_of", tenant, session).fetchall()
                 undone = run(db, "undone_of", tenant, session).fetchall()
             finally:
                 if db.in_transaction:
@@ -47,8 +47,8 @@ class SqliteContexts:
             SessionRecord(*row),
             tuple(Remembered(*value) for value in values),
             tuple(
-                Claim(key, one, base, State(state), final)
-                for key, one, base, state, final in claims
+                Pledge(key, one, base, State(state), final)
+                for key, one, base, state, final in pledges
             ),
             frozenset(writer for (writer,) in undone),
         )
@@ -95,7 +95,7 @@ class SqliteContexts:
             if row is None or row[2] != session.principal:
                 return False
             run(db, "clear_context", tenant, name)
-            run(db, "clear_claims", tenant, name)
+            run(db, "clear_pledges", tenant, name)
             anew = (session.principal, session.epoch, now, session.expires_at)
             run(db, "renew_session", tenant, name, *anew)
         return True
@@ -116,7 +116,7 @@ class SqliteContexts:
                 if alive or run(db, "session_open_actions", tenant, name).fetchone()[0]:
                     continue
                 run(db, "clear_context", tenant, name)
-                run(db, "clear_claims", tenant, name)
+                run(db, "clear_pledges", tenant, name)
                 run(db, "session_cleared", tenant, name, now)
                 cleared += 1
         return cleared

@@ -218,22 +218,22 @@ WHERE tenant = :tenant AND session = :session AND "key" = :key AND version <= :v
 SELECT version FROM context WHERE tenant = :tenant AND session = :session AND "key" = :key
 ORDER BY version DESC LIMIT 1 OFFSET :kept;
 
--- name: put_claim (tenant, session, key, action_id, base)
-INSERT INTO claim (tenant, session, "key", action_id, base)
+-- name: put_pledge (tenant, session, key, action_id, base)
+INSERT INTO pledge (tenant, session, "key", action_id, base)
 VALUES (:tenant, :session, :key, :action_id, :base) ON CONFLICT DO NOTHING;
 
--- name: claim_base (tenant, session, key, action_id)
-SELECT base FROM claim
+-- name: pledge_base (tenant, session, key, action_id)
+SELECT base FROM pledge
 WHERE tenant = :tenant AND session = :session AND "key" = :key AND action_id = :action_id;
 
--- name: drop_claims (tenant, session, key, action_id)
-DELETE FROM claim
+-- name: drop_pledges (tenant, session, key, action_id)
+DELETE FROM pledge
 WHERE tenant = :tenant AND session = :session AND "key" = :key AND action_id = :action_id;
 
--- name: claims_of (tenant, session)
--- Claims of actions that are still open.
+-- name: pledges_of (tenant, session)
+-- Pledges of actions that are still open.
 SELECT c."key", c.action_id, c.base, a.state, a.final
-FROM claim c JOIN action a ON a.id = c.action_id
+FROM pledge c JOIN action a ON a.id = c.action_id
 WHERE c.tenant = :tenant AND c.session = :session
   AND a.state IN ('prepared', 'sent', 'unknown', 'rejected') AND a.final = 0
 ORDER BY c.base;
@@ -258,8 +258,8 @@ WHERE session = :session AND tenant = :tenant AND final = 0
 -- name: clear_context (tenant, session)
 DELETE FROM context WHERE tenant = :tenant AND session = :session;
 
--- name: clear_claims (tenant, session)
-DELETE FROM claim WHERE tenant = :tenant AND session = :session;
+-- name: clear_pledges (tenant, session)
+DELETE FROM pledge WHERE tenant = :tenant AND session = :session;
 
 -- name: session_cleared (tenant, id, now)
 UPDATE session SET cleared_at = :now WHERE tenant = :tenant AND id = :id;

@@ -50,7 +50,7 @@ def provide_one(place: Place, start: Any, told: Any) -> None:
     """Begin to provide a key of the session, and finish at the same instant as everybody else."""
     ledger = place.open()
     action = wanted(f"provider-{os.getpid()}")
-    needs = Needs(now=NOW, expires_at=NOW + 60, epoch="epoch-1", claims=("order_id",))
+    needs = Needs(now=NOW, expires_at=NOW + 60, epoch="epoch-1", pledges=("order_id",))
     begin = replace(reserve_sent(action), beside=(needs,))
     (sent,) = records(ledger.submit([begin]), Reserved)
     start.wait()

@@ -41,9 +41,9 @@ LIMIT = 1000
 UNTIL = NOW + 3600
 
 
-def needs(*read: tuple[str, int], claims: tuple[str, ...] = (), now: float = NOW) -> Needs:
+def needs(*read: tuple[str, int], pledges: tuple[str, ...] = (), now: float = NOW) -> Needs:
     """What a call needs of its session."""
-    return Needs(now=now, expires_at=now + 3600, epoch="epoch-1", read=read, claims=claims)
+    return Needs(now=now, expires_at=now + 3600, epoch="epoch-1", read=read, pledges=pledges)
 
 
 def brings(base: int | None = None, limit: int = LIMIT, **values: Any) -> Provides:
@@ -52,10 +52,10 @@ def brings(base: int | None = None, limit: int = LIMIT, **values: Any) -> Provid
     return Provides(values=kept, now=NOW, began_at=NOW, limit_bytes=limit, base=base)
 
 
-def begun(ledger: Ledger, intent: str = "intent-1", *claims: str, **changes: Any) -> ActionRecord:
+def begun(ledger: Ledger, intent: str = "intent-1", *pledges: str, **changes: Any) -> ActionRecord:
     """A provider's action, sent."""
     operation = reserve_sent(wanted(intent, **changes))
-    beside = (needs(claims=claims),)
+    beside = (needs(pledges=pledges),)
     record: ActionRecord = submit(ledger, _with(operation, beside), Reserved).record
     return record
 
@@ -93,8 +93,8 @@ class ContextRules:
     def test_a_value_comes_with_its_outcome(self, ledger: Ledger) -> None:
         """In one transaction: version, writer, time."""
         record = begun(ledger, "intent-1", "order_id")
-        (claim,) = ledger.contexts.memory("", "chat-42").claims
-        assert (claim.key, claim.action_id, claim.state) == ("order_id", record.id, State.SENT)
+        (pledge,) = ledger.contexts.memory("", "chat-42").pledges
+        assert (pledge.key, pledge.action_id, pledge.state) == ("order_id", record.id, State.SENT)
         done(ledger, record, order_id="A1")
         memory = ledger.contexts.memory("", "chat-42")
         (value,) = memory.values
@@ -102,7 +102,7 @@ class ContextRules:
         assert (value.writer, value.tool, value.at) == (record.id, "create_ticket", NOW)
         assert memory.session is not None
         assert memory.session.version == 1
-        assert memory.claims == (), "nothing is under way any more"
+        assert memory.pledges == (), "nothing is under way any more"
 
     def test_an_outcome_that_is_lost_to_another_brings_nothing(self, ledger: Ledger) -> None:
         """The losing write leaves no value behind."""
@@ -111,13 +111,13 @@ class ContextRules:
         stale = _with(confirm(record), (brings(order_id="A1"),))
         assert submit(ledger, stale, Lost).blocked == ""
         assert now_known(ledger) == {}
-        (claim,) = ledger.contexts.memory("", "chat-42").claims
-        assert claim.state is State.UNKNOWN, "the claim is in doubt"
+        (pledge,) = ledger.contexts.memory("", "chat-42").pledges
+        assert pledge.state is State.UNKNOWN, "the pledge is in doubt"
 
-    def test_a_refused_provider_claims_nothing_any_more(self, ledger: Ledger) -> None:
-        """What is settled is no claim, whoever settled it."""
+    def test_a_refused_provider_pledges_nothing_any_more(self, ledger: Ledger) -> None:
+        """What is settled is no pledge, whoever settled it."""
         submit(ledger, reject(begun(ledger, "intent-1", "order_id")), Advanced)
-        assert ledger.contexts.memory("", "chat-42").claims == ()
+        assert ledger.contexts.memory("", "chat-42").pledges == ()
 
     def test_what_began_before_a_newer_value_does_not_overwrite_it(self, ledger: Ledger) -> None:
         """It is kept, and said to have come late."""
@@ -130,7 +130,7 @@ class ContextRules:
         assert kept == [('"B2"', 0), ('"A1"', 1)]
 
     def test_a_read_says_since_when_it_asked(self, ledger: Ledger) -> None:
-        """A read has no claim; the version at which it began stands in what it brings."""
+        """A read has no pledge; the version at which it began stands in what it brings."""
         done(ledger, begun(ledger, "first", "order_id"), order_id="A1")
         read = wanted("read~1", mode="read", state=State.CONFIRMED, attempt=1)
         told = (draft(State.SENT, Event.CONFIRM, State.CONFIRMED),)
@@ -248,7 +248,7 @@ class ContextRules:
         assert ledger.contexts.clear_expired(before=late, now=late) == 1
         assert ledger.contexts.clear_expired(before=late, now=late) == 0
         assert now_known(ledger) == {}
-        assert len(ledger.contexts.memory("", "chat-43").claims) == 1
+        assert len(ledger.contexts.memory("", "chat-43").pledges) == 1
         assert len(ledger.find(Filter(limit=1000))) == 2
         done(ledger, open_one, order_id="B2")
         assert ledger.contexts.clear_expired(before=late, now=late) == 1

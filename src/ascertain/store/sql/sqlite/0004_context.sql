@@ -34,7 +34,7 @@ CREATE TABLE context (
 ) WITHOUT ROWID;
 
 -- Which keys an action will provide, from its birth until its outcome is written.
-CREATE TABLE claim (
+CREATE TABLE pledge (
     tenant    TEXT NOT NULL,
     session   TEXT NOT NULL,
     "key"     TEXT NOT NULL,
