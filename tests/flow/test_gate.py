@@ -12,7 +12,7 @@ from ascertain.flow.gate import Need, Source
 from ascertain.model.contract import Budget, Contract
 from ascertain.model.operations import Advance, Advanced, Blocked, Reserve, Reserved
 from ascertain.model.outcome import Report
-from ascertain.model.session import Pledge, Memory, Needs, Provides, Remembered, SessionRecord
+from ascertain.model.session import Memory, Needs, Pledge, Provides, Remembered, SessionRecord
 from ascertain.model.tables import State
 from ascertain.rules.budget import Turn
 from ascertain.rules.gate import Tiers

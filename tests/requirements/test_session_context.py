@@ -15,6 +15,7 @@ from ascertain.errors import (
     ContextTooLarge,
     ContractError,
     ForeignSession,
+    IntentConflict,
     InvalidArguments,
     NotShown,
     SessionExpired,
@@ -374,6 +375,21 @@ def test_req_F05_of_several_that_were_shown_the_person_says_which(shop):
         assert action.reason == "context_missing"
         assert refund(order_id="B2").confirmed
     assert shop.refunded == ["B2"]
+
+
+def test_req_F05_a_live_intent_with_other_exact_arguments_is_a_conflict_here_too(shop):
+    """Fields are named, filled ones as well."""
+    shop.query()
+
+    @shop.app.tool(identity=["order_id"], context={"order_id": "order_id"}, budget=QUICK)
+    def refund(order_id: str, amount: int) -> dict:
+        return {"id": "R1"}
+
+    with shop.session():
+        assert refund(amount=1).confirmed
+        with pytest.raises(IntentConflict) as conflict:
+            refund(amount=2)
+    assert conflict.value.context["fields"] == ["amount"]
 
 
 # ------------------------------------------------------------------------------ S04, S15: versions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ascertain.errors import (
     ActionNotFound,
@@ -14,7 +14,7 @@ from ascertain.errors import (
 )
 from ascertain.flow.effects import Flow, Setting, advance, invoke, pause, relate, tell
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advanced, Beside, Lost
+from ascertain.model.operations import Advanced, Beside, Contested, Lost
 from ascertain.model.outcome import Effect, Outcome, Report
 from ascertain.model.tables import By, State
 from ascertain.rules import evidence, fold
@@ -26,13 +26,13 @@ from ascertain.rules.news.classify import classify
 OBSERVED = "observe"
 
 NOT_RECORDED = "answer_not_recorded"
+LEDGER_SILENT = "ledger_silent"
 RETRY_FIRST_S, RETRY_MOST_S = 0.05, 1.0
 # Trying again is of no use.
 _HOPELESS = (ActionNotFound, IllegalTransition, LedgerClosed, LedgerCorrupt, LedgerNewer)
 
 
-@dataclass(frozen=True, slots=True)
-class Landed:
+class Landed(NamedTuple):
     """The action after the attempt, the news, and whether the flow must stop here."""
 
     record: ActionRecord
@@ -50,7 +50,7 @@ def make_attempt(setting: Setting, record: ActionRecord, turn: Turn | None) -> F
     report = yield from invoke(record, deadline_s)
     outcome = classify(report, setting.contract, now=setting.clock())
     if outcome.related_ref is not None and not (yield from relate(record, outcome.related_ref)):
-        outcome = replace(outcome, related_ref=None)  # somebody else's record is not told
+        outcome = outcome._replace(related_ref=None)  # somebody else's record is not told
     landed = yield from land(setting, record, report, outcome, turn)
     stop = report.interrupt is not None or landed.lease_owner != setting.sender
     return Landed(landed, report, outcome, stop)
@@ -77,6 +77,9 @@ def land(
         beside = brought(setting, record, move, result) if setting.contract.provides else ()
         try:
             reply = yield from advance(record, move, result, beside=beside)
+            if isinstance(reply, Contested):
+                # ours by the provider's own answer; then it is tried again
+                yield from _contradict(setting, mine, reply, outcome)
         except AscertainError as error:
             insisted = yield from _insist(setting, mine, record, move, result, beside, error)
             if isinstance(insisted, AscertainError):
@@ -98,6 +101,34 @@ def brought(
     return () if brings is None else (brings,)
 
 
+def _contradict(
+    setting: Setting, mine: ActionRecord, contest: Contested, outcome: Outcome
+) -> Flow[None]:
+    """Another action was given what is ours; that one is disputed before we are written.
+
+    If we die in between, it stays disputed and ours stays unknown: nobody says too much.
+    """
+    assert outcome.provider_ref is not None  # it was claimed
+    move = evidence.contradicted(
+        contest.other, provider_ref=outcome.provider_ref, owner=mine.id, now=setting.clock()
+    )
+    yield from advance(contest.other, move)
+
+
+def told_without_ledger(record: ActionRecord, error: AscertainError) -> Flow[ActionRecord]:
+    """What a caller is told when the ledger fails in the middle of its turn: what is known so far.
+
+    Unknown, where an effect may be under way: an exception would be read as "nothing happened".
+
+    :raises AscertainError: the same one, where nothing at all has been sent.
+    """
+    if record.state is State.PREPARED:
+        raise error
+    yield from tell(record, LEDGER_SILENT, {"state": str(record.state), "ledger": error.code})
+    known = State.UNKNOWN if record.state is State.SENT else record.state
+    return record.changed(state=known, reason=LEDGER_SILENT, **FREE)
+
+
 def sender_of(setting: Setting, record: ActionRecord) -> str:
     """The name under which this attempt's sender is suspected while it may be alive."""
     return f"{setting.sender}#{record.attempt}"
@@ -111,7 +142,7 @@ def _insist(
     result: str | None,
     beside: tuple[Beside, ...],
     error: AscertainError,
-) -> Flow[Advanced | Lost | AscertainError]:
+) -> Flow[Advanced | Lost | Contested | AscertainError]:
     """Try to write the same again while our lease lasts; returns the last error where that ends.
 
     An observed caller is never held, and neither is one that was interrupted.

@@ -6,7 +6,6 @@ recorded as withdrawn, with the cause, and nothing is sent.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ascertain.errors import AscertainError
@@ -49,8 +48,8 @@ def write_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
             now=setting.clock(), expires_at=need.expires_at, epoch=need.epoch, pledges=pledges,
             read=tuple((key, seen.version) for key, seen in passed.read.items()),
         )  # fmt: skip
-        wanted = replace(
-            wanted, denied=denied, beside=(*wanted.beside, needs), told=_told(passage, passed)
+        wanted = wanted._replace(
+            denied=denied, beside=(*wanted.beside, needs), told=_told(passage, passed)
         )
         ended = yield from call(setting, wanted, turn)
         if ended.blocked is None:
@@ -96,7 +95,7 @@ def _keep(
         values=kept, now=now, began_at=passed.began_at, limit_bytes=limit, base=passed.base
     )
     move = _as_recorded(setting, wanted, ended, now)
-    reserved = replace(wanted, told=_told(passage, passed))
+    reserved = wanted._replace(told=_told(passage, passed))
     try:
         reply = yield from reserve(
             Reserve(
@@ -113,7 +112,7 @@ def _keep(
         yield from tell(record, NOT_KEPT, {"ledger": error.code})
         return ended
     if isinstance(reply, Reserved):
-        return replace(ended, record=reply.record)
+        return ended._replace(record=reply.record)
     why = getattr(reply, "why", "")
     yield from tell(record, NOT_KEPT, {"ledger": why})
     refuse(need, why)
@@ -144,7 +143,7 @@ def _hold(setting: Setting, need: Need, turn: Turn, passage: Passage, held: Held
     """The call is not made: recorded as withdrawn, with the cause; nothing is sent."""
     wanted = need.held(held.keys)
     told = {**_tiers(passage), "held": {"reason": str(held.reason), "keys": list(held.keys)}}
-    wanted = replace(wanted, denied=(Kind.WITHDRAWN, str(held.reason)), told=told)
+    wanted = wanted._replace(denied=(Kind.WITHDRAWN, str(held.reason)), told=told)
     return (yield from call(setting, wanted, turn))
 
 

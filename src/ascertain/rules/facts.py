@@ -14,7 +14,7 @@ from ascertain.model.contract import Contract
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.rules import texts
-from ascertain.rules.budget import may_ask
+from ascertain.rules.budget import may_ask, resend_at, sends_left
 from ascertain.rules.project import Part, workflow_say, workflow_state
 
 MARK_PENDING = "mark_pending"
@@ -50,14 +50,14 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
         case State.PREPARED | State.SENT:
             return [WAIT, MARK_PENDING]
         case State.REJECTED:
-            return _after_refusal(record)
+            return _after_refusal(record, contract, now)
         case State.CONFIRMED | State.COMPENSATED:
             return []
         case _:
             assert_never(record.state)
 
 
-def action_facts(record: ActionRecord, now: float) -> dict[str, Any]:
+def action_facts(record: ActionRecord, contract: Contract, now: float) -> dict[str, Any]:
     """One action as the model sees it."""
     facts: dict[str, Any] = {"name": record.tool, "state": str(record.state)}
     if record.provider_ref:
@@ -69,7 +69,7 @@ def action_facts(record: ActionRecord, now: float) -> dict[str, Any]:
         facts["error_code"] = texts.clean(record.code, 80)
     if record.related_ref:
         facts["related_ref"] = texts.clean(record.related_ref, 200)
-    wait_s = _retry_after_s(record, now)
+    wait_s = _retry_after_s(record, contract, now)
     if wait_s is not None:
         facts["retry_after_s"] = wait_s
     if record.state is State.UNKNOWN and record.evidence is Evidence.WORKING:
@@ -100,7 +100,7 @@ def facts_of(
     }
     return {
         "workflow_state": str(workflow_state(parts["en"])),
-        "actions": [action_facts(record, now) for record, _ in known],
+        "actions": [action_facts(record, contract, now) for record, contract in known],
         "next_allowed": list(allowed),
         "say": say,
     }
@@ -124,9 +124,10 @@ def _after_hold(record: ActionRecord) -> list[str]:
     return [ASK_PERSON, CALL_AGAIN]
 
 
-def _after_refusal(record: ActionRecord) -> list[str]:
+def _after_refusal(record: ActionRecord, contract: Contract, now: float) -> list[str]:
     if not record.final:
-        return [WAIT, MARK_PENDING, MANUAL_REVIEW]
+        goes_on = record.review is None and sends_left(record, contract, now)
+        return [*([WAIT] if goes_on else []), MARK_PENDING, MANUAL_REVIEW]
     match record.kind:
         case Kind.INVALID:
             return [CORRECT_ARGUMENTS, ASK_PERSON]
@@ -138,8 +139,9 @@ def _after_refusal(record: ActionRecord) -> list[str]:
             return [ASK_PERSON]
 
 
-def _retry_after_s(record: ActionRecord, now: float) -> float | None:
-    at = record.ask_at if record.evidence is Evidence.WORKING else record.not_before_at
+def _retry_after_s(record: ActionRecord, contract: Contract, now: float) -> float | None:
+    working = record.evidence is Evidence.WORKING
+    at = record.ask_at if working else resend_at(record, contract)
     if record.terminal or record.review is not None or at is None or at <= now:
         return None
     return round(at - now, 1)

@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ascertain.flow.effects import (
@@ -88,6 +89,11 @@ class AsyncDriver:
         self._calls = calls  # of calls that may need others first
         self._attached = attached  # an observed body ends with its caller, as it always did
         self._interrupt: BaseException | None = None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments, once they are at hand."""
+        return self._values or {}
 
     async def drive(self, flow: Flow[T]) -> T:
         """Run the flow to its end; a cancellation is raised again once it is recorded."""
@@ -195,7 +201,9 @@ class AsyncDriver:
             return report(entry, opening, error=NotSent("lease_ran_out"))
         values = self._values if self._values is not None else await self._arguments(record)
         inject = {Attempt: opening.attempt}
-        body = self._start(opening, lambda: entry.signature.call(entry.body, values, inject))
+        body = self._start(
+            opening, entry.is_async, entry.signature.call, entry.body, values, inject
+        )
         if body is None:
             return report(entry, opening, error=NotSent("all_threads_busy"))
         news = await self._wait(opening, body, deadline_s)
@@ -212,7 +220,7 @@ class AsyncDriver:
         if self._interrupt is not None:
             return report(entry, opening, error=self._interrupt)
         asked = asked_of(record, await self._arguments(record))
-        body = self._start(opening, lambda: lookup(asked), entry.lookup_is_async)
+        body = self._start(opening, entry.lookup_is_async, lookup, asked)
         if body is None:
             return report(entry, opening, error=TimeoutError("all threads are busy"))
         news = await self._wait(opening, body, deadline_s)
@@ -221,17 +229,17 @@ class AsyncDriver:
         return answered(entry, news)
 
     def _start(
-        self, opening: Opening, call: Callable[[], Any], is_async: bool | None = None
+        self, opening: Opening, is_async: bool, call: Callable[..., Any], *args: Any
     ) -> TaskBody | ThreadBody | None:
         """Start a body in a context of its own: a task, or a thread for sync code."""
         context = contextvars.copy_context()
         context.run(enter, opening)
-        if self._entry.is_async if is_async is None else is_async:
-            coroutine = context.run(call)
+        if is_async:
+            coroutine = context.run(call, *args)
             if inspect.isasyncgen(coroutine):
                 coroutine = _collected(coroutine)
             return TaskBody(asyncio.get_running_loop().create_task(coroutine, context=context))
-        return self._bodies.start(lambda: drained(context.run(call)))
+        return self._bodies.start(lambda: drained(context.run(call, *args)))
 
     async def _wait(
         self, opening: Opening, body: TaskBody | ThreadBody, deadline_s: float
@@ -240,11 +248,7 @@ class AsyncDriver:
         entry = self._entry
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[None] = loop.create_future()
-
-        def end(_: object = None) -> None:
-            if not ended.done():
-                ended.set_result(None)
-
+        end = partial(_end, ended)
         body.future.add_done_callback(end)
         timer = None if deadline_s == float("inf") else loop.call_later(deadline_s, end)
         try:
@@ -326,6 +330,11 @@ def _cut_short(effect: Effect) -> Any:
             return Report(error=NotSent("interrupted", retryable=False))
         case _:
             raise AssertionError(f"{effect} is never cut short")
+
+
+def _end(ended: asyncio.Future[None], _: object = None) -> None:
+    if not ended.done():
+        ended.set_result(None)
 
 
 async def _collected(stream: Any) -> list[Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
@@ -154,7 +153,12 @@ class Ascertain:
         return cast("Decorator", declare)
 
     def observe(
-        self, *, identity: Sequence[str] = (), wording: Sequence[str] = (), name: str | None = None
+        self,
+        *,
+        identity: Sequence[str] = (),
+        wording: Sequence[str] = (),
+        redact: Sequence[str] = (),
+        name: str | None = None,
     ) -> Callable[[F], F]:
         """Record and judge the calls of a function that stays exactly as it is.
 
@@ -164,7 +168,9 @@ class Ascertain:
 
         def declare(body: F) -> F:
             tool = name or body.__name__
-            contract = contract_of(tool, {"identity": identity, "wording": wording})
+            contract = contract_of(
+                tool, {"identity": identity, "wording": wording, "redact": redact}
+            )
             entry = self._entry(body, contract)
             entry.observed = True
             self.registry.add(entry)
@@ -190,7 +196,7 @@ class Ascertain:
         return wrapped
 
     def wrap_config(
-        self, path: str | Path = "ascertain.toml"
+        self, path: str | os.PathLike[str] = "ascertain.toml"
     ) -> dict[str, Tool[..., Any] | AsyncTool[..., Any]]:
         """Guard the functions that a TOML file names; returns the tools by name.
 
@@ -273,16 +279,16 @@ class Ascertain:
             self._embedded.ensure()
         return self._calls.call(entry, args, kwargs, options)
 
-    async def guarded_async(
+    def guarded_async(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
-    ) -> Action[Any]:
+    ) -> Coroutine[Any, Any, Action[Any]]:
         """Make a call for a tool of this app on the running loop."""
         import asyncio
 
         self._loop = asyncio.get_running_loop()
         if self._embeds and not entry.contract.is_read and self._task is None:
             self._embedded.ensure()
-        return await self._calls.call_async(entry, args, kwargs, options)
+        return self._calls.call_async(entry, args, kwargs, options)
 
     # -- afterwards -----------------------------------------------------------------------------
 
@@ -309,6 +315,7 @@ class Ascertain:
         :param confirmed: the provider's reference, when it happened.
         :param not_done: it did not happen and will not; needs ``evidence``.
         :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
+        :raises MayStillArrive: "not done" while what was sent may still be on its way.
         """
         resolve(self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence)
         return self.action(action_id)

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import AscertainError, ContractError, InvalidArguments
@@ -348,7 +347,7 @@ def _joining(wanted: Wanted, chain: str) -> Wanted:
     def rebuilt(earlier: ActionRecord) -> ActionRecord:
         return rebuild(earlier).changed(chain=chain)
 
-    return replace(wanted, record=wanted.record.changed(chain=chain), rebuild=rebuilt)
+    return wanted._replace(record=wanted.record.changed(chain=chain), rebuild=rebuilt)
 
 
 def _seen(memory: Memory) -> tuple[Any, ...]:

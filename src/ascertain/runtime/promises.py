@@ -30,6 +30,7 @@ class ReadPromises(TypedDict, total=False):
     * ``budget``: bounds in two halves, see :class:`~ascertain.Budget`.
     * ``refusals``, ``error_paths``: where a reply says no, and what that means.
     * ``say``, ``say_zh``: sentences for the person, by state; ``name`` is what it is called.
+    * ``redact``: arguments that are masked wherever they are shown, and in results too.
     * ``provides``: what its result brings to the session: context key to dotted path in the result
       (``*`` is every item of a list), or a list of names that are both.
     * ``context``: parameter to the context key that alone fills it; no caller or model gives it.
@@ -45,6 +46,7 @@ class ReadPromises(TypedDict, total=False):
     error_paths: Sequence[str]
     say: Mapping[str, str]
     say_zh: Mapping[str, str]
+    redact: Sequence[str]
     provides: Mapping[str, str] | Sequence[str]
     context: Mapping[str, str]
     either: Mapping[str, str]
@@ -63,6 +65,9 @@ class Promises(ReadPromises, total=False):
       or ``24h``). Promising it makes ``repeat="by_key"`` the default, else it is ``never``.
     * ``repeat``: ``by_key``, ``by_nature`` (a set or a delete), ``harmless`` or ``never``.
     * ``refusal_covers_key``: a refusal speaks for every attempt with the key.
+    * ``refusal_final_after``: the provider looks at the key before anything else (credentials,
+      arguments, its own rules), and nothing takes effect later than this after it was sent: a
+      refusal of a repeat that is sent so long after the attempts in doubt speaks for them too.
     * ``unprocessed``: HTTP statuses that mean "refused before anything was processed".
     * ``via``: the only (watched) clients by which the tool can send.
     * ``receipt``: dotted path of the reference in the result; ``receipt_required``: no
@@ -74,7 +79,6 @@ class Promises(ReadPromises, total=False):
     * ``permission``, ``preconditions``: checked before the call and again before late sends.
     * ``consent``: the effect that the person must have agreed to in this session.
     * ``normalise``: per identity argument, a function that makes equal what means the same.
-    * ``redact``: arguments that exports and pages mask.
     """
 
     identity: Sequence[str]
@@ -85,6 +89,7 @@ class Promises(ReadPromises, total=False):
     key_format: KeyFormat | str
     repeat: str
     refusal_covers_key: bool
+    refusal_final_after: float | str
     unprocessed: Sequence[int]
     via: Sequence[object]
     receipt: str
@@ -98,7 +103,6 @@ class Promises(ReadPromises, total=False):
     preconditions: Mapping[str, Callable[[Any], Any]]
     consent: str
     normalise: Mapping[str, Callable[[Any], Any]]
-    redact: Sequence[str]
 
 
 _AS_SAID = ("refusal_covers_key", "receipt", "receipt_required", "undo", "budget")
@@ -110,6 +114,7 @@ _CONTEXT = ("provides", "context", "either", "fresh")
 _SECONDS = {
     "key_lifetime": "key_lifetime_s",
     "key_margin": "key_margin_s",
+    "refusal_final_after": "refusal_final_after_s",
     "recount_after": "recount_after_s",
     "undo_within": "undo_within_s",
     "send_by": "send_by_s",

@@ -76,6 +76,11 @@ class SyncDriver:
         self._calls = calls  # of calls that may need others first
         self._interrupt: BaseException | None = None
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments, once they are at hand."""
+        return self._values or {}
+
     def drive(self, flow: Flow[T]) -> T:
         """Run the flow to its end; an interruption is raised again once it is recorded."""
         perform = self.perform if self._hands.on_effect is None else self._observed

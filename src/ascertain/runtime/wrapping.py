@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, cast
 
 from ascertain.errors import ContractError
@@ -37,7 +37,7 @@ def resolved(target: Callable[..., Any] | str) -> Callable[..., Any]:
     return cast("Callable[..., Any]", found)
 
 
-def read_config(path: str | Path) -> dict[str, Said]:
+def read_config(path: str | os.PathLike[str]) -> dict[str, Said]:
     """The tools of a TOML file: under ``[tools.NAME]``, ``target`` and what the tool promises.
 
     :raises ContractError: no such file, no TOML, or something that a file cannot say.
@@ -45,7 +45,7 @@ def read_config(path: str | Path) -> dict[str, Said]:
     import tomllib  # only where there is such a file
 
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb") as file:  # noqa: PTH123  # pathlib takes long to import
             whole = tomllib.load(file)
     except OSError as error:
         raise ContractError(f"{path} cannot be read: {error.strerror}.") from error

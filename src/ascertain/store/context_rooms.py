@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.session import Needs, Provides, StillNeeds
 from ascertain.rules.context import TOO_LARGE
-from ascertain.store.beside import ROOMS, Run
+
+if TYPE_CHECKING:
+    from ascertain.store.beside import Run
 
 FOREIGN, EXPIRED, STALE = "foreign_session", "session_expired", "stale_context"
 KEPT_VERSIONS = 16
@@ -118,8 +120,3 @@ def _prune(run: Run, tenant: str, session: str, key: str, current: int) -> None:
     old: list[tuple[Any, ...]] = run("kept_version", tenant, session, key, KEPT_VERSIONS)
     if old:
         run("forget_context", tenant, session, key, old[0][0], current)
-
-
-ROOMS[Needs] = NeedsRoom()
-ROOMS[StillNeeds] = StillNeedsRoom()
-ROOMS[Provides] = ProvidesRoom()

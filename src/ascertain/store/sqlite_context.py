@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ascertain.model.session import Pledge, Kept, Memory, Remembered, SessionRecord
+from ascertain.model.session import Kept, Memory, Pledge, Remembered, SessionRecord
 from ascertain.model.tables import State
 from ascertain.rules.context import TOO_LARGE
 from ascertain.store import context_rooms as rooms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ascertain.errors import LookupAnswer
 from ascertain.rules.news import exceptions, http, spoken
 
 OWN_WORDS: Final[dict[str, str]] = {
@@ -50,7 +51,7 @@ REASONS: Final[dict[str, str]] = {
     "absent": "The look-up found no record.",
     "working": "The provider knows the key and is still working on it.",
     "lookup_refused": "The provider keeps a refusal for this key.",
-    "lookup_answer": "The look-up returned nothing that is an answer.",
+    "lookup_answer": f"The look-up returned nothing that is an answer. {LookupAnswer.next_step}",
     "lookup_broke": "The look-up gave an answer although its own request had none.",
     "found_without_ref": "The look-up found a record but named no reference.",
     **exceptions.REASONS,

@@ -7,12 +7,14 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+from ascertain.model.action import ActionRecord
 from ascertain.model.session import Kept, Needs, Provides
-from ascertain.store.ledger import Advanced, Ledger, Reserved, Take, Taken
+from ascertain.store.ledger import Advanced, ClaimBy, Ledger, Reserved, Take, Taken
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.samples import (
     LEASE_S,
     NOW,
+    claim,
     confirm,
     must,
     records,
@@ -58,6 +60,21 @@ def provide_one(place: Place, start: Any, told: Any) -> None:
     brings = Provides(values=(value,), now=NOW, began_at=NOW, limit_bytes=1000)
     must(ledger.submit([replace(confirm(sent), beside=(brings,))])[0], Advanced)
     told.put(sent.id)
+    ledger.close()
+
+
+def claim_all(place: Place, start: Any, mine: list[list[ActionRecord]], told: Any) -> None:
+    """Claim one reference after the other for actions of our own, as everybody else does too."""
+    ledger = place.open()
+    ledger.secret()
+    place_in_line: int = start.wait()
+    actions = mine[place_in_line]
+    won = [
+        n
+        for n, record in enumerate(actions)
+        if isinstance(ledger.submit([claim(record, f"T{n}", ClaimBy.LOOKUP)])[0], Advanced)
+    ]
+    told.put(won)
     ledger.close()
 
 

@@ -33,7 +33,7 @@ class CrowdRules:
                 (reply,) = ledger.submit([reserve_sent(wanted(f"i{n}"))])
                 vias[must(reply, Reserved).via] += 1
 
-        _in_threads(work, 8)
+        in_threads(work, 8)
         assert vias == {"new": 20, "intent": 140}
         assert len(ledger.find(Filter(limit=1000))) == 20
         assert list(ledger.verify()) == []
@@ -52,7 +52,7 @@ class CrowdRules:
             assert seen is not None
             assert seen.provider_ref == "T900"
 
-        _in_threads(work, 8)
+        in_threads(work, 8)
         assert kinds == {Advanced.__name__: 1, Lost.__name__: 7}
 
     def test_processes_with_the_same_intents_make_one_action_each(
@@ -111,7 +111,7 @@ class CrowdRules:
                 use()
 
 
-def _in_threads(work: Callable[[], None], count: int) -> None:
+def in_threads(work: Callable[[], None], count: int) -> None:
     errors: list[BaseException] = []
 
     def guarded() -> None:
