@@ -160,7 +160,7 @@ class Memory(NamedTuple):
 
     :param session: None where it has nothing to remember yet.
     :param values: the current ones. :param pledges: of the actions that are still open.
-    :param undone: the writers that were undone since.
+    :param undone: the writers that were undone since, where the values are not given.
     """
 
     session: SessionRecord | None

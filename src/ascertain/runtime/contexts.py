@@ -19,6 +19,7 @@ from ascertain.model.tables import State
 from ascertain.rules.context import Declaration, tangles
 from ascertain.rules.gate import Tiers
 from ascertain.runtime.checks import Denied, denied, denied_async
+from ascertain.runtime.gathered import Gathered
 from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.invoke import asked_in
 from ascertain.runtime.projector import Projector
@@ -70,6 +71,7 @@ class Contexts:
         self.limit_bytes = limit_bytes
         self.session_keys = frozenset(session_keys)
         self.readiness = Readiness()
+        self._looks: Gathered[Look, Looked] = Gathered(self.look)
         self._checked = -1
         self._providers: dict[str, list[Entry]] = {}
 
@@ -199,17 +201,17 @@ class Contexts:
         contexts = self.store
         # what is under way comes first: what ends between the two is in the ledger by then
         active = self.readiness.active((asked.tenant, asked.session), asked.keys)
-        memory = contexts.memory(asked.tenant, asked.session)
+        if asked.keys:
+            memory = contexts.memory(asked.tenant, asked.session)
+        else:
+            memory = Memory(contexts.session(asked.tenant, asked.session))
         history = contexts.history(asked.tenant, asked.session) if asked.history else []
         return Looked(memory, active, tuple(history))
 
     async def look_async(self, asked: Look) -> Looked:
         """The same; the loop is not blocked."""
-        import asyncio  # most of what an import costs
-
         active = self.readiness.active((asked.tenant, asked.session), asked.keys)
-        loop = asyncio.get_running_loop()
-        looked: Looked = await loop.run_in_executor(None, self.look, asked)
+        looked = await self._looks.ask(asked)
         return looked._replace(active=active)
 
     def settle(self, asked: Settle) -> float:

@@ -78,6 +78,10 @@ class Filter:
 class Contexts(Protocol):
     """What sessions remember. Values are written beside the actions that bring them."""
 
+    def session(self, tenant: str, session: str) -> SessionRecord | None:
+        """Whose it is, at which version; None: nothing is remembered of it."""
+        ...
+
     def memory(self, tenant: str, session: str) -> Memory:
         """What is known now; one moment for all of it."""
         ...

@@ -67,6 +67,10 @@ class ProjectedContexts:
         self._store = store
         self._down_until = 0.0
 
+    def session(self, tenant: str, session: str) -> SessionRecord | None:
+        """Whose it is, at which version; the ledger's."""
+        return self._truth.session(tenant, session)
+
     def outline(self, tenant: str, session: str) -> Memory:
         """What is known now, without the values."""
         return self._truth.outline(tenant, session)

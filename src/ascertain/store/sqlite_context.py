@@ -20,6 +20,12 @@ class SqliteContexts:
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
 
+    def session(self, tenant: str, session: str) -> SessionRecord | None:
+        """Whose it is, at which version; None: nothing is remembered of it."""
+        with self._file.reading() as db:
+            row = run(db, "session_of", tenant, session).fetchone()
+        return None if row is None else SessionRecord(*row)
+
     def memory(self, tenant: str, session: str) -> Memory:
         """What is known now; one moment for all of it."""
         return self._read(tenant, session, whole=True)
@@ -30,6 +36,7 @@ class SqliteContexts:
 
     def _read(self, tenant: str, session: str, *, whole: bool) -> Memory:
         values: list[tuple[Any, ...]] = []
+        undone: list[tuple[str]] = []
         with self._file.reading() as db:
             db.execute("BEGIN")
             try:
@@ -38,8 +45,9 @@ class SqliteContexts:
                     return Memory(None)
                 if whole:
                     values = run(db, "context_now", tenant, session).fetchall()
+                else:
+                    undone = run(db, "undone_of", tenant, session).fetchall()
                 pledges = run(db, "pledges_of", tenant, session).fetchall()
-                undone = run(db, "undone_of", tenant, session).fetchall()
             finally:
                 if db.in_transaction:
                     db.execute("COMMIT")
