@@ -36,7 +36,7 @@ def make(filled, chain):
 
 
 NEED = Need(
-    tenant="t", session="s", principal="u7", given={}, expires_at=NOW + 100, epoch="e",
+    tenant="t", session="s", principal="u7", call_id="", given={}, expires_at=NOW + 100, epoch="e",
     tiers=Tiers(wait_s=0.5), sources=lambda key, found: (), elsewhere=frozenset({"order_id"}),
     make=make, held=lambda keys: make({}, "")[0],
 )  # fmt: skip
@@ -133,6 +133,25 @@ def test_a_session_that_ends_between_gate_and_ledger_is_an_error():
     with pytest.raises(SessionExpired):
         play.run(write_in_context(play.setting, NEED, turn()))
     assert "Invoke" not in play.kinds()
+
+
+@pytest.mark.parametrize("state, how", [(State.CONFIRMED, "replayed"), (State.UNKNOWN, "joined")])
+def test_a_call_that_was_made_before_is_what_it_is_though_its_context_is_gone(state, how):
+    """A framework repeats a call by its id: "not made" would be a lie."""
+    made = prepared(state=state)
+    play = Play(WRITE, look=[NOTHING, NOTHING, NOTHING._replace(called=made)])
+    again = replace(NEED, call_id="c1", tiers=Tiers(wait_s=0.1, waits=1))
+    ended = play.run(write_in_context(play.setting, again, turn()))
+    assert (ended.record, ended.how) == (made, how)
+    assert "Reserve" not in play.kinds()
+
+
+def test_another_principals_call_of_the_same_id_is_not_told():
+    made = prepared(state=State.CONFIRMED, principal="u8")
+    play = Play(WRITE, look=[NOTHING, NOTHING._replace(called=made)])
+    again = replace(NEED, call_id="c1", tiers=Tiers(waits=0))
+    ended = play.run(write_in_context(play.setting, again, turn()))
+    assert ended.record.reason == "context_missing"
 
 
 def test_three_reads_are_the_most_that_the_gate_runs():

@@ -672,6 +672,25 @@ def test_req_S07_a_provider_in_an_ended_session_sends_nothing(tmp_path):
     shop.app.close()
 
 
+def test_req_S07_a_call_that_was_made_is_answered_from_the_record_when_the_context_is_gone(shop):
+    """The session begins anew; the framework repeats its call by the id that it had."""
+    query = shop.query(context={"phone": "phone"}, either={})
+    refund = shop.refund()
+    assert query.name == "query_order"
+    shop.app.contexts.session_keys = frozenset({"phone"})
+    with shop.session() as session:
+        session.remember(phone="555")
+        first = session.call("refund", {}, call_id="call-1")
+        session.renew()
+        again = session.call("refund", {}, call_id="call-1")
+        other = session.call("refund", {}, call_id="call-2")
+    assert first.confirmed
+    assert (again.id, again.how) == (first.id, "replayed")
+    assert other.reason == "context_missing"
+    assert refund.name == "refund"
+    assert shop.refunded == ["A123"]
+
+
 def test_req_S07_another_principals_session_is_refused(shop):
     query, refund = shop.query(), shop.refund()
     with shop.session():

@@ -10,7 +10,7 @@ from typing import Any
 
 from ascertain.errors import AscertainError
 from ascertain.flow.call import Ended, Wanted, call, read
-from ascertain.flow.effects import Flow, Setting, reserve, tell, vet
+from ascertain.flow.effects import Flow, Look, Setting, look, reserve, tell, vet
 from ascertain.flow.gate import Held, Need, Passage, Passed, pass_gate, refuse
 from ascertain.model.operations import Reserve, Reserved
 from ascertain.model.outcome import Kind
@@ -140,7 +140,14 @@ def _unread(need: Need) -> Passed:
 
 
 def _hold(setting: Setting, need: Need, turn: Turn, passage: Passage, held: Held) -> Flow[Ended]:
-    """The call is not made: recorded as withdrawn, with the cause; nothing is sent."""
+    """The call is not made: recorded as withdrawn, with the cause; nothing is sent.
+
+    One that was made before, by its id, is what it is, whatever its session has forgotten since.
+    """
+    if need.call_id:
+        known = (yield from look(Look(need.tenant, need.session, (), call_id=need.call_id))).called
+        if known is not None and known.principal == need.principal:
+            return Ended(known, "replayed" if known.terminal else "joined")
     wanted = need.held(held.keys)
     told = {**_tiers(passage), "held": {"reason": str(held.reason), "keys": list(held.keys)}}
     wanted = wanted._replace(denied=(Kind.WITHDRAWN, str(held.reason)), told=told)

@@ -104,12 +104,14 @@ class Look:
     """What does this session remember, and what is under way? reply: :class:`Looked`.
 
     :param history: whether everything that was shown is wanted too.
+    :param call_id: and the action of this call, if it was made before.
     """
 
     tenant: str
     session: str
     keys: tuple[str, ...]
     history: bool = False
+    call_id: str = ""
 
 
 class Looked(NamedTuple):
@@ -120,6 +122,7 @@ class Looked(NamedTuple):
     memory: Memory
     active: Mapping[str, tuple[int, int]]
     history: tuple[Remembered, ...] = ()
+    called: ActionRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ class Need:
     tenant: str
     session: str
     principal: str
+    call_id: str
     given: Mapping[str, Any]
     expires_at: float
     epoch: str

@@ -21,7 +21,7 @@ from ascertain.runtime.embedded import EmbeddedWorker
 from ascertain.runtime.hands import DEFAULT_LEASE_S, Hands
 from ascertain.runtime.observed import keep_face, keep_face_async
 from ascertain.runtime.promises import Promises, ReadPromises, contract_of
-from ascertain.runtime.registry import Entry, Registry, check_contract
+from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_async_checks
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
 from ascertain.runtime.verdict import resolve
@@ -135,7 +135,7 @@ class Ascertain:
             entry.preconditions = dict(said.get("preconditions", {}))
             entry.consent = said.get("consent")
             entry.normalise = dict(said.get("normalise", {}))
-            _refuse_async_checks(entry)
+            refuse_async_checks(entry)
             return self._declared(entry)
 
         return cast("Decorator", declare)
@@ -394,11 +394,3 @@ class Ascertain:
 
     def __repr__(self) -> str:
         return f"<Ascertain {self.url} ({len(self.registry)} tools, pid {os.getpid()})>"
-
-
-def _refuse_async_checks(entry: Entry) -> None:
-    if entry.is_async:
-        return
-    checks = [entry.permission, *entry.preconditions.values()]
-    if any(inspect.iscoroutinefunction(check) for check in checks if check is not None):
-        raise ContractError(f"{entry.name} is a sync tool; its checks must be plain functions too.")

@@ -169,6 +169,7 @@ class Contexts:
             tenant=scope.tenant,
             session=scope.session,
             principal=scope.principal,
+            call_id=options.call_id or "",
             given=given,
             expires_at=self.hands.clock() + self.ttl_s,
             epoch=new_id(),
@@ -206,7 +207,10 @@ class Contexts:
         else:
             memory = Memory(contexts.session(asked.tenant, asked.session))
         history = contexts.history(asked.tenant, asked.session) if asked.history else []
-        return Looked(memory, active, tuple(history))
+        called = None
+        if asked.call_id:
+            called = contexts.called(asked.tenant, asked.session, asked.call_id)
+        return Looked(memory, active, tuple(history), called)
 
     async def look_async(self, asked: Look) -> Looked:
         """The same; the loop is not blocked."""

@@ -218,3 +218,15 @@ def _check_budget(tool: str, budget: Budget) -> None:
             raise ContractError(
                 f"{tool}: budget {name}={value!r} must be a number above 0; nothing waits for ever."
             )
+
+
+def refuse_async_checks(entry: Entry) -> None:
+    """Refuse checks that sync code cannot wait for.
+
+    :raises ContractError: a coroutine function among the checks of a sync tool.
+    """
+    if entry.is_async:
+        return
+    checks = [entry.permission, *entry.preconditions.values()]
+    if any(inspect.iscoroutinefunction(check) for check in checks if check is not None):
+        raise ContractError(f"{entry.name} is a sync tool; its checks must be plain functions too.")

@@ -94,6 +94,10 @@ class Contexts(Protocol):
         """Every value that is kept, oldest first, those that came late among them."""
         ...
 
+    def called(self, tenant: str, session: str, call_id: str) -> ActionRecord | None:
+        """The action of a call of this session, by the framework's id of it."""
+        ...
+
     def say(
         self, session: SessionRecord, values: Sequence[Kept], *, now: float, limit_bytes: int
     ) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ascertain.errors import LedgerError
+from ascertain.model.action import ActionRecord
 from ascertain.model.session import Kept, Memory, Remembered, SessionRecord
 from ascertain.store.ledger import Contexts
 
@@ -106,6 +107,10 @@ class ProjectedContexts:
     def history(self, tenant: str, session: str) -> list[Remembered]:
         """Every value that is kept, oldest first; the ledger's."""
         return self._truth.history(tenant, session)
+
+    def called(self, tenant: str, session: str, call_id: str) -> ActionRecord | None:
+        """The action of a call of this session; the ledger's."""
+        return self._truth.called(tenant, session, call_id)
 
     def say(
         self, session: SessionRecord, values: Sequence[Kept], *, now: float, limit_bytes: int

@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ascertain.model.action import ActionRecord
 from ascertain.model.session import Kept, Memory, Pledge, Remembered, SessionRecord
 from ascertain.model.tables import State
 from ascertain.rules.context import TOO_LARGE
 from ascertain.store import context_rooms as rooms
+from ascertain.store.rows import to_record
 from ascertain.store.sqlite_file import LedgerFile, run
 
 
@@ -65,6 +67,12 @@ class SqliteContexts:
         """Every value that is kept, oldest first, those that came late among them."""
         with self._file.reading() as db:
             return [Remembered(*row) for row in run(db, "context_of", tenant, session)]
+
+    def called(self, tenant: str, session: str, call_id: str) -> ActionRecord | None:
+        """The action of a call of this session, by the framework's id of it."""
+        with self._file.reading() as db:
+            row = run(db, "by_call_id", session, tenant, call_id).fetchone()
+        return None if row is None else to_record(row)
 
     def say(
         self, session: SessionRecord, values: Sequence[Kept], *, now: float, limit_bytes: int
