@@ -25,7 +25,7 @@ from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_a
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
 from ascertain.runtime.verdict import resolve
-from ascertain.runtime.wrapping import read_config, resolved
+from ascertain.runtime.wrapping import Wraps
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
@@ -35,13 +35,15 @@ from ascertain.wire.watch import watch
 if TYPE_CHECKING:
     import asyncio
 
+    from ascertain.rules.recount import Row
+    from ascertain.runtime.recount import Recount
     from ascertain.runtime.worker import Worker
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Ascertain:
+class Ascertain(Wraps):
     """Makes every tool call end in a known truth.
 
     :param url: where the ledger lives, ``sqlite:///ledger.db``.
@@ -57,8 +59,7 @@ class Ascertain:
     :param clock: the ledger's clock; for tests.
     :param session_ttl: how long a session lives after it was last used (seconds, or ``7d``).
     :param context_limit_bytes: how much a session may remember.
-    :param session_keys: context keys that the application itself provides, with
-        :meth:`Session.remember`.
+    :param session_keys: context keys that the application provides (:meth:`Session.remember`).
     :param tiers: how far a call goes by itself to get what it needs of the context.
     :param sessions: a session store that serves what the ledger knows of sessions, such as
         ``valkey://host:6379/0``; by default the ledger itself does.
@@ -100,13 +101,9 @@ class Ascertain:
             context_limit_bytes=context_limit_bytes,
         )
         self.contexts = self.hands.contexts = Contexts(
-            self.hands,
-            tiers=tiers or Tiers(),
+            self.hands, tiers=tiers or Tiers(), session_keys=session_keys, sessions=sessions,
             ttl_s=seconds(session_ttl, "session_ttl") or DEFAULT_TTL_S,
-            limit_bytes=context_limit_bytes,
-            session_keys=session_keys,
-            sessions=sessions,
-        )
+        )  # fmt: skip
         self._calls = Calls(self.hands, observing=mode == "observe")
         self._desk = Desk(self._calls)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -178,41 +175,6 @@ class Ascertain:
             return cast("F", keep(self._calls, entry, self._somebody))
 
         return declare
-
-    def wrap(
-        self, target: Callable[..., Any] | str, *, access: str = "write", **said: Any
-    ) -> Tool[..., Any] | AsyncTool[..., Any]:
-        """Guard a function that cannot be declared where it is defined, such as a library's.
-
-        :param target: the function, or ``package.module:name``.
-        :param access: ``write`` (the safe default) or ``read``. :param said: what it promises, as
-            for :meth:`tool` and :meth:`read`.
-        :raises ContractError: there is no such function, or a declaration that cannot be kept.
-        """
-        if access not in ("read", "write"):
-            raise ContractError(f"access={access!r}: it is 'read' or 'write'.")
-        declare: Any = self.read if access == "read" else self.tool
-        wrapped: Tool[..., Any] | AsyncTool[..., Any] = declare(**said)(resolved(target))
-        return wrapped
-
-    def wrap_config(
-        self, path: str | os.PathLike[str] = "ascertain.toml"
-    ) -> dict[str, Tool[..., Any] | AsyncTool[..., Any]]:
-        """Guard the functions that a TOML file names; returns the tools by name.
-
-        Each ``[tools.NAME]`` has ``target = "package.module:function"``, ``access``, and what the
-        tool promises. ``lookup = { target = ..., absence_final_after = "10s" }`` attaches one.
-
-        :raises ContractError: no such file, or something in it that cannot be kept.
-        """
-        tools: dict[str, Tool[..., Any] | AsyncTool[..., Any]] = {}
-        for name, said in read_config(path).items():
-            target, lookup = said.pop("target"), said.pop("lookup", None)
-            tools[name] = self.wrap(target, name=name, **said)
-            if lookup is not None:
-                asks = resolved(lookup.pop("target"))
-                tools[name].lookup(**lookup)(asks)
-        return tools
 
     def watch(self, client: C, *, name: str | None = None) -> C:
         """Watch a client: count its sends, see whether anything left, keep it to the deadline.
@@ -340,12 +302,53 @@ class Ascertain:
         return asyncio.run(self.make_worker().drain())
 
     def clear_expired(self, *, limit: int = 1000) -> int:
-        """Forget what ended sessions remember; returns how many. Actions are never touched.
+        """Forget what ended sessions remember; returns how many. Never while an action is open."""
+        return self.contexts.clear_expired(limit)
 
-        A session with an action that is still open keeps what it remembers until that has ended.
+    def recount(
+        self,
+        *,
+        tool: str | None = None,
+        since: str | float = "7d",
+        limit: int = 1000,
+        rate: float = 20.0,
+        concurrency: int = 8,
+    ) -> Recount:
+        """Ask every provider for its own record of recent actions, and compare; nothing is sent.
+
+        Not from a running loop: there it is ``await app.recount_async(...)``.
+
+        :param tool: only its actions. :param since: how far back (seconds, or ``24h``, ``7d``).
+        :param limit: at most so many actions, the newest. :param rate: look-ups per second.
+        :param concurrency: how many look-ups may wait for an answer at once.
+        :raises UnknownTool: there is no such tool. :raises ContractError: a senseless bound.
         """
-        now = self.hands.clock()
-        return self.ledger.contexts.clear_expired(before=now, now=now, limit=limit)
+        import asyncio
+
+        return asyncio.run(
+            self.recount_async(
+                tool=tool, since=since, limit=limit, rate=rate, concurrency=concurrency
+            )
+        )
+
+    async def recount_async(
+        self,
+        *,
+        tool: str | None = None,
+        since: str | float = "7d",
+        limit: int = 1000,
+        rate: float = 20.0,
+        concurrency: int = 8,
+        tell: Callable[[Row], None] | None = None,
+    ) -> Recount:
+        """The same on the running loop, for sync and async tools alike.
+
+        :param tell: is told each row as it comes in.
+        """
+        from ascertain.runtime.recount import bounds_of, recount
+
+        bounds = bounds_of(tool=tool, since=since, limit=limit, rate=rate, concurrency=concurrency)
+        return await recount(self.hands, self._calls.bodies, bounds, tell)
 
     # -- life cycle -----------------------------------------------------------------------------
 

@@ -44,7 +44,6 @@ class Contexts:
     """The gate's hands: the ledger's memory of sessions, and what is under way in this process.
 
     :param ttl_s: how long a session lives after it was last used.
-    :param limit_bytes: how much a session may remember.
     :param session_keys: keys that the application itself provides.
     :param sessions: URL of a session store that serves what the ledger knows; None: it does.
     """
@@ -55,7 +54,6 @@ class Contexts:
         *,
         tiers: Tiers,
         ttl_s: float,
-        limit_bytes: int,
         session_keys: Iterable[str],
         sessions: str | None = None,
     ) -> None:
@@ -68,7 +66,6 @@ class Contexts:
             self._projected = ProjectedContexts(hands.ledger.contexts, self._sessions)
         self.tiers = tiers
         self.ttl_s = ttl_s
-        self.limit_bytes = limit_bytes
         self.session_keys = frozenset(session_keys)
         self.readiness = Readiness()
         self._looks: Gathered[Look, Looked] = Gathered(self.look)
@@ -95,6 +92,11 @@ class Contexts:
         self._projector.soon(
             (tenant, session), lambda: projected.keep(truth.memory(tenant, session))
         )
+
+    def clear_expired(self, limit: int) -> int:
+        """Forget what ended sessions remember; returns how many there were."""
+        now = self.hands.clock()
+        return self.store.clear_expired(before=now, now=now, limit=limit)
 
     def close(self) -> None:
         """End what runs beside the calls."""

@@ -18,6 +18,7 @@ from ascertain.rules.identity import Scope
 from ascertain.rules.moves import Move, note
 from ascertain.runtime.action import Action
 from ascertain.runtime.calls import Calls, Options
+from ascertain.runtime.hands import Hands
 from ascertain.runtime.memory import SessionMemory
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, current
@@ -33,6 +34,10 @@ class Desk:
         self._hands = calls.hands
         self.memory = SessionMemory(calls.hands)
 
+    @property
+    def hands(self) -> Hands:
+        return self._hands
+
     def actions(self, scope: Scope, *, whole: bool = False) -> list[Action[Any]]:
         """The turn's (or session's) guarded writes, oldest first."""
         return [
@@ -43,8 +48,11 @@ class Desk:
 
     def facts(self, scope: Scope, wish: tuple[str, str]) -> dict[str, Any]:
         """The facts object of a turn."""
-        known = [(record, self._contract(record)) for record in self._records(scope)]
-        return rules.facts_of(known, self._hands.clock(), wish=wish)
+        return rules.facts_of(self.known(scope), self._hands.clock(), wish=wish)
+
+    def known(self, scope: Scope, *, whole: bool = False) -> list[rules.Known]:
+        """The turn's (or session's) actions with their contracts, oldest first."""
+        return [(record, self._contract(record)) for record in self._records(scope, whole=whole)]
 
     def take(self, session: Session, entry: str, action_id: str | None) -> dict[str, Any]:
         """Take an entry of ``next_allowed`` after checking it again."""

@@ -83,12 +83,11 @@ class SessionMemory:
         kept = [Kept(key, canonical_native(value)) for key, value in values.items()]
         now = self._hands.clock()
         why = self._hands.contexts.store.say(
-            self._record(scope, now), kept, now=now, limit_bytes=contexts.limit_bytes
+            self._record(scope, now), kept, now=now, limit_bytes=self._hands.context_limit_bytes
         )
         if why == TOO_LARGE:
-            raise ContextTooLarge(
-                f"The session {scope.session!r} may remember {contexts.limit_bytes} bytes."
-            )
+            most = self._hands.context_limit_bytes
+            raise ContextTooLarge(f"The session {scope.session!r} may remember {most} bytes.")
         _refuse(scope, why)
 
     def renew(self, scope: Scope) -> None:

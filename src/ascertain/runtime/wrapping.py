@@ -9,11 +9,52 @@ from typing import Any, cast
 
 from ascertain.errors import ContractError
 from ascertain.model.contract import Budget, RefusalRule
+from ascertain.runtime.tool import AsyncTool, Tool
 
 _CODE = ("permission", "preconditions", "normalise", "via")
 _ACCESS = ("read", "write")
 
 Said = dict[str, Any]
+
+
+class Wraps:
+    """An app's way to guard what it cannot decorate."""
+
+    def wrap(
+        self, target: Callable[..., Any] | str, *, access: str = "write", **said: Any
+    ) -> Tool[..., Any] | AsyncTool[..., Any]:
+        """Guard a function that cannot be declared where it is defined, such as a library's.
+
+        :param target: the function, or ``package.module:name``.
+        :param access: ``write`` (the safe default) or ``read``. :param said: what it promises, as
+            for :meth:`tool` and :meth:`read`.
+        :raises ContractError: there is no such function, or a declaration that cannot be kept.
+        """
+        if access not in ("read", "write"):
+            raise ContractError(f"access={access!r}: it is 'read' or 'write'.")
+        app: Any = self
+        declare: Any = app.read if access == "read" else app.tool
+        wrapped: Tool[..., Any] | AsyncTool[..., Any] = declare(**said)(resolved(target))
+        return wrapped
+
+    def wrap_config(
+        self, path: str | os.PathLike[str] = "ascertain.toml"
+    ) -> dict[str, Tool[..., Any] | AsyncTool[..., Any]]:
+        """Guard the functions that a TOML file names; returns the tools by name.
+
+        Each ``[tools.NAME]`` has ``target = "package.module:function"``, ``access``, and what the
+        tool promises. ``lookup = { target = ..., absence_final_after = "10s" }`` attaches one.
+
+        :raises ContractError: no such file, or something in it that cannot be kept.
+        """
+        tools: dict[str, Tool[..., Any] | AsyncTool[..., Any]] = {}
+        for name, said in read_config(path).items():
+            target, lookup = said.pop("target"), said.pop("lookup", None)
+            tools[name] = self.wrap(target, name=name, **said)
+            if lookup is not None:
+                asks = resolved(lookup.pop("target"))
+                tools[name].lookup(**lookup)(asks)
+        return tools
 
 
 def resolved(target: Callable[..., Any] | str) -> Callable[..., Any]:
