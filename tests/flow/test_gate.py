@@ -268,6 +268,14 @@ def test_an_answer_for_a_session_that_has_ended_meanwhile_is_refused():
     assert play.kinds()[-1] == "Tell"
 
 
+def test_whatever_else_keeps_a_read_from_being_recorded_is_told_and_its_answer_stands():
+    blocked = Blocked(by=Needs(now=NOW, expires_at=NOW, epoch="e"), why="something_new")
+    play = Play(READ, look=[NOTHING], reserve=[blocked])
+    ended = play.run(read_in_context(play.setting, NEED, turn()))
+    assert ended.record.state is State.CONFIRMED
+    assert dict(play.effects[-1].said) == {"ledger": "something_new"}
+
+
 def test_the_gate_looks_for_what_was_shown_only_where_a_caller_may_name_it():
     contract = replace(WRITE, context={}, either={"order": "order_id"})
     named = replace(NEED, given={"order": "A1"})
