@@ -50,7 +50,16 @@ class Shop:
         async def look(order_id: str) -> dict:
             return {"id": order_id}
 
+        @self.app.read(provides={"order_id": "id"})
+        async def query(order_id: str) -> dict:
+            return {"id": order_id}
+
+        @self.app.tool(identity=["order_id"], context={"order_id": "order_id"}, key_lifetime="24h")
+        async def refund(order_id: str, amount: int, note: str) -> dict:
+            return {"id": f"R{order_id}", "state": "created", "amount": amount}
+
         self.create, self.create_here, self.look = create, create_here, look
+        self.query, self.refund = query, refund
         self.numbers = itertools.count()
 
     def arguments(self) -> dict[str, Any]:
@@ -89,6 +98,43 @@ async def _writes(made: Shop, callers: int, calls: int) -> Measured:
     for warm in range(2 * callers):
         async with made.app.session(f"w{warm}", principal="u"):
             await made.create(**made.arguments())
+    began, cpu = time.perf_counter(), time.process_time()
+    await asyncio.gather(*(caller(n) for n in range(callers)))
+    return _measured(callers, took, time.perf_counter() - began, time.process_time() - cpu)
+
+
+def pairs(made: Shop, callers: int, calls: int, *, chained: bool) -> Measured:
+    """Two guarded calls of each caller, one after the other: read then write, or two writes.
+
+    Chained, the read brings what the write needs by way of their session.
+    """
+    return asyncio.run(_pairs(made, callers, calls, chained))
+
+
+async def _pairs(made: Shop, callers: int, calls: int, chained: bool) -> Measured:
+    left = iter(range(calls))
+    took: list[float] = []
+
+    async def pair() -> None:
+        given = made.arguments()
+        if chained:
+            await made.query(order_id=given.pop("order_id"))
+            action = await made.refund(**given)
+        else:
+            await made.create(**given)
+            action = await made.create(**made.arguments())
+        assert action.confirmed, action.reason
+
+    async def caller(n: int) -> None:
+        async with made.app.session(f"{chained}-{n}", principal="u"):
+            for _ in left:
+                start = time.perf_counter()
+                await pair()
+                took.append(time.perf_counter() - start)
+
+    async with made.app.session("warm", principal="u"):
+        for _ in range(20):
+            await pair()
     began, cpu = time.perf_counter(), time.process_time()
     await asyncio.gather(*(caller(n) for n in range(callers)))
     return _measured(callers, took, time.perf_counter() - began, time.process_time() - cpu)

@@ -74,6 +74,9 @@ def measure(rounds: int, many: int, alone: int) -> dict[str, list[Any]]:
             keep(f"floor {callers}", lambda callers=callers: floor.grouped(callers, 3 * many))
             with product.shop() as shop:
                 keep(f"write {callers}", lambda c=callers, s=shop: product.writes(s, c, many))
+        with product.shop() as shop:
+            keep("two writes 64", lambda: product.pairs(shop, 64, many // 4, chained=False))
+            keep("query, refund 64", lambda: product.pairs(shop, 64, many // 4, chained=True))
     keep("import", product.import_ms)
     print(" " * 40, end="\r", file=sys.stderr)
     return kept
@@ -108,6 +111,14 @@ def ratios(kept: dict[str, list[Any]]) -> list[Ratio]:
             over("write lone async", "floor lone", p50), 3.5, 2.5, False,
         ),
         Ratio(f"guarded read, {added_time} time", added, 60, 20, False, "us"),
+        Ratio(
+            "64 sessions, cost of query-then-refund over two writes",
+            over("two writes 64", "query, refund 64", rate), 1.3, 1.0, False,
+        ),
+        Ratio(
+            f"64 sessions, query then refund, {share}",
+            over("query, refund 64", "floor 64", rate), None, None, True,
+        ),
         Ratio("import, over a bare interpreter", kept["import"][0], 100, 50, False, "ms"),
     ]  # fmt: skip
 

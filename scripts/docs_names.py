@@ -54,7 +54,7 @@ def told(kind):
 def all_promises():
     said = told(promises.ReadPromises) | told(promises.Promises) | MORE_PROMISES
     names = promises.Promises.__annotations__
-    mapped = {**promises._SECONDS, "key_format": "key"}
+    mapped = {**promises._SECONDS, "key_format": "key", "fresh": "fresh_s"}
     rows = []
     for name in names:
         field = Contract.__dataclass_fields__.get(mapped.get(name, name))
@@ -210,7 +210,9 @@ INSIDE = {"guarded", "guarded_async"}  # how tools reach their app
 
 def members(kind):
     """Public methods and properties with their first sentence."""
-    for name, member in vars(kind).items():
+    inherited = [below for below in kind.__mro__[1:] if below.__module__ != "builtins"]
+    own = [*vars(kind).items(), *(pair for below in inherited for pair in vars(below).items())]
+    for name, member in own:
         thing = member.fget if isinstance(member, property) else member
         if name.startswith("_") or name in INSIDE:
             continue

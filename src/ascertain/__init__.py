@@ -17,6 +17,7 @@ from ascertain.model.words import (
     Refused,
     Undone,
 )
+from ascertain.rules.gate import Tiers
 from ascertain.rules.plan import Ref
 from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
@@ -46,6 +47,7 @@ __all__ = [
     "Session",
     "State",
     "Step",
+    "Tiers",
     "Undone",
     "Unsettled",
     "current_attempt",

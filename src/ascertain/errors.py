@@ -11,6 +11,7 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
     ├── InvalidArguments         arguments that do not fit the tool
     │   ├── MissingArguments     required ones are absent
     │   ├── ArgumentsTooLarge    more bytes or deeper nesting than allowed
+    │   ├── NotShown             a value that this person was not shown in this session
     │   └── NotCanonical         NaN, infinity, lone surrogates, values JSON cannot hold
     ├── UnknownTool              no tool of that name is registered
     ├── IntentConflict           a live intent exists with other exact arguments
@@ -19,6 +20,9 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
     │   ├── MayStillArrive       "not done" said while a request may still be on its way
     │   └── ReferenceTaken       "confirmed" said with the reference of another action
     ├── NoSession                a guarded call outside ``app.session(...)``
+    ├── ForeignSession           the session is another principal's
+    ├── SessionExpired           the session has ended
+    ├── ContextTooLarge          more than a session may remember
     ├── NoAttempt                ``key()`` outside a guarded call
     ├── Unsettled                ``unwrap()`` of an action that is not confirmed
     ├── ActionNotFound           no action with that id
@@ -44,8 +48,10 @@ __all__ = [
     "ActionNotFound",
     "ArgumentsTooLarge",
     "AscertainError",
+    "ContextTooLarge",
     "ContractError",
     "DuplicateTool",
+    "ForeignSession",
     "IllegalTransition",
     "IntentConflict",
     "InvalidArguments",
@@ -64,8 +70,10 @@ __all__ = [
     "NoSession",
     "NotAllowed",
     "NotCanonical",
+    "NotShown",
     "ReferenceTaken",
     "SenderMayBeAlive",
+    "SessionExpired",
     "UnknownTool",
     "Unsettled",
     "WeakKey",
@@ -141,6 +149,13 @@ class ArgumentsTooLarge(InvalidArguments):
     next_step = "Send a reference (a file id, a URL) instead of the content itself."
 
 
+class NotShown(InvalidArguments):
+    """This value was not shown to this person in this session; nothing was sent."""
+
+    code = "not_shown"
+    next_step = "Leave the argument out, or look the record up in this session first."
+
+
 class NotCanonical(InvalidArguments):
     """The arguments hold a value that has no exact JSON form; nothing was sent."""
 
@@ -197,6 +212,27 @@ class NoSession(AscertainError):
 
     code = "no_session"
     next_step = 'Wrap the call in `with app.session("chat-42", principal="u7"):`.'
+
+
+class ForeignSession(AscertainError):
+    """The session belongs to another principal; nothing was sent."""
+
+    code = "foreign_session"
+    next_step = "Open a session of this principal's own; an id is never shared between people."
+
+
+class SessionExpired(AscertainError):
+    """The session has ended, so what it remembers must not be used; nothing was sent."""
+
+    code = "session_expired"
+    next_step = "Open another session, or begin this one anew with session.renew()."
+
+
+class ContextTooLarge(AscertainError):
+    """This is more than a session may remember; nothing was written."""
+
+    code = "context_too_large"
+    next_step = "Keep a reference (an id) instead of the content, or raise context_limit_bytes=."
 
 
 class NoAttempt(AscertainError):

@@ -478,3 +478,28 @@ def test_notes_alone_are_fine(cli, here):
     assert done.code == 0
     assert done.out.splitlines()[-1] == "1 tool: 0 bad, 0 warn, 3 info"
     assert not (here / "ledger.db").exists()
+
+
+def test_a_key_that_nobody_provides_is_found_before_anything_is_called(app):
+    """S02: for all tools at once; each with what to declare."""
+
+    @app.tool(identity=["order_id"], context={"order_id": "order_id"}, key_lifetime="24h")
+    def refund(order_id: str) -> dict:
+        return {}
+
+    @app.tool(identity=["ticket"], context={"ticket": "ticket"}, key_lifetime="24h")
+    def close_case(ticket: str) -> dict:
+        return {}
+
+    found = [finding for finding in lint(app) if finding.rule == "context"]
+    assert [(finding.tool, str(finding.severity)) for finding in found] == [
+        ("close_case", "bad"),
+        ("refund", "bad"),
+    ]
+    assert found[1].sentence == "refund needs 'order_id', which no tool provides."
+    app.read(provides=["order_id", "ticket"], name="look_up")(_looked_up)
+    assert "context" not in rules(app)
+
+
+def _looked_up() -> dict:
+    return {}

@@ -290,6 +290,32 @@ def test_it_is_one_action(desk, world, order, once_per, sessions):
     assert desk.only().state is State.CONFIRMED
 
 
+@shows("the model refunds while the order it has just looked up is still being written")
+async def test_a_refund_waits_for_the_order_that_is_being_written(desk, order):
+    create = desk.tool(context={"order_id": "order_id"}, wording=[])
+    looked_up = asyncio.Event()
+
+    @desk.app.read(provides={"order_id": "id"})
+    async def query_order(phone: str) -> dict:
+        await looked_up.wait()
+        return {"id": order if phone == "2" else "an earlier one"}
+
+    async with desk.session() as session:
+        looked_up.set()
+        await query_order("1")
+        looked_up.clear()
+        query = asyncio.create_task(query_order("2"))
+        await asyncio.sleep(0)
+        made = asyncio.create_task(session.call_async(create.name, {}))
+        await asyncio.sleep(0)
+        looked_up.set()
+        action = await made
+        await query
+    assert action.state is State.CONFIRMED
+    assert len(desk.posts(order)) == 1
+    assert desk.posts("an earlier one") == []
+
+
 @shows("the same intent with another amount")
 def test_another_amount_is_a_conflict(desk, order):
     create = desk.tool()
@@ -445,6 +471,25 @@ def test_a_guarded_read_writes_nothing(desk, written):
     with desk.session():
         assert read_order("A123").state is State.CONFIRMED
     assert written == []
+
+
+def test_a_write_in_its_sessions_context_is_two_commits_and_a_read_that_provides_is_one(
+    desk, order, written
+):
+    create = desk.tool(context={"order_id": "order_id"}, wording=[], provides={"ticket": "ref"})
+    sent = []
+
+    @desk.app.read(provides={"order_id": "id"})
+    def query_order() -> dict:
+        sent.append(list(written))
+        return {"id": order}
+
+    with desk.session() as session:
+        assert query_order().state is State.CONFIRMED
+        assert (sent, written) == ([[]], [1]), "none before the wire, one after it"
+        assert create().state is State.CONFIRMED
+        assert session.context()["ticket"].value == create().provider_ref
+    assert written == [1, 1, 1, 1], "the last for a call that was answered from the record"
 
 
 async def test_concurrent_callers_share_commits(desk, written):

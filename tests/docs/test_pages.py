@@ -70,6 +70,13 @@ def test_the_programs_of_a_how_to_run(name, tmp_path):
     assert said in ("confirmed\n", "Inspection requested: ticket T900.\n")
 
 
+def test_the_conversation_on_the_page_about_sessions_goes_as_it_says(tmp_path):
+    page = text_of("docs/concepts/sessions.md")
+    (program,) = unpack(page, tmp_path)
+    (said,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    assert run(tmp_path, program) == said
+
+
 def test_a_ledger_is_backed_up_and_buried_as_the_page_says(tmp_path):
     backup, bury = python_blocks(text_of("docs/how-to/run-a-worker.md"))
     with World({"tickets": Provider()}) as world:

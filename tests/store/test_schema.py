@@ -143,8 +143,9 @@ def test_references_known_before_claims_were_kept_are_claimed_by_who_has_them(tm
     answered = submit(ledger, confirm(stored("i2"), "T1"), Advanced).record
     lost = submit(ledger, lose(stored("i3")), Advanced).record
     with writer(ledger) as db:
-        for table in ("claim", "lookalike", "chain", "member"):
-            db.execute(f"DROP TABLE {table}")
+        for _, later in load_migrations("sqlite")[1:]:
+            for table in re.findall(r"^CREATE TABLE (\w+)", later, re.MULTILINE):
+                db.execute(f"DROP TABLE {table}")
         run(db, "put_meta", "schema", "1")
     ledger.close()
     again = SqliteLedger(path, secret=SECRET)

@@ -14,11 +14,12 @@ from ascertain.errors import (
 )
 from ascertain.flow.effects import Flow, Setting, advance, invoke, pause, relate, tell
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advanced, Contested, Lost
+from ascertain.model.operations import Advanced, Beside, Contested, Lost
 from ascertain.model.outcome import Effect, Outcome, Report
 from ascertain.model.tables import By, State
 from ascertain.rules import evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
+from ascertain.rules.context import brought_by
 from ascertain.rules.moves import FREE, Move
 from ascertain.rules.news.classify import classify
 
@@ -73,19 +74,31 @@ def land(
         if mine.mode == OBSERVED:
             move = move._replace(after=move.after.changed(due_at=None))  # nobody acts on it
         result = report.result if outcome.effect is Effect.CONFIRMED else None
+        beside = brought(setting, record, move, result) if setting.contract.provides else ()
         try:
-            reply = yield from advance(record, move, result)
+            reply = yield from advance(record, move, result, beside=beside)
             if isinstance(reply, Contested):
                 # ours by the provider's own answer; then it is tried again
                 yield from _contradict(setting, mine, reply, outcome)
         except AscertainError as error:
-            insisted = yield from _insist(setting, mine, record, move, result, error)
+            insisted = yield from _insist(setting, mine, record, move, result, beside, error)
             if isinstance(insisted, AscertainError):
                 return (yield from _give_up(record, mine, outcome, insisted))
             reply = insisted
         if isinstance(reply, Advanced):
             return reply.record
         record = reply.record
+
+
+def brought(
+    setting: Setting, record: ActionRecord, move: Move, result: str | None
+) -> tuple[Beside, ...]:
+    """What a move brings to its session: what the tool provides, once it is confirmed."""
+    brings = brought_by(
+        setting.contract, record, move.after, result,
+        limit_bytes=setting.context_limit_bytes, now=setting.clock(),
+    )  # fmt: skip
+    return () if brings is None else (brings,)
 
 
 def _contradict(
@@ -127,6 +140,7 @@ def _insist(
     record: ActionRecord,
     move: Move,
     result: str | None,
+    beside: tuple[Beside, ...],
     error: AscertainError,
 ) -> Flow[Advanced | Lost | Contested | AscertainError]:
     """Try to write the same again while our lease lasts; returns the last error where that ends.
@@ -141,7 +155,7 @@ def _insist(
             break
         wait_s = min(RETRY_MOST_S, 2 * wait_s)
         try:
-            reply = yield from advance(record, move, result)
+            reply = yield from advance(record, move, result, beside=beside)
         except AscertainError as again:
             error = again
             continue

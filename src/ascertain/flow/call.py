@@ -6,8 +6,8 @@ before the wire.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from ascertain.errors import AscertainError, IntentConflict
 from ascertain.flow.attempt import make_attempt, told_without_ledger
@@ -36,6 +36,7 @@ class Wanted(NamedTuple):
         replaces an earlier, finally rejected action.
     :param denied: why it must not be sent (permission, precondition): recorded, never sent.
     :param beside: what has to hold, or to be written, when the intent is stored.
+    :param told: what the first event says of how the call came about.
     """
 
     record: ActionRecord
@@ -44,6 +45,12 @@ class Wanted(NamedTuple):
     rebuild: Callable[[ActionRecord], ActionRecord]
     denied: tuple[Kind, str] | None = None
     beside: tuple[Beside, ...] = ()
+    told: Mapping[str, Any] | None = None
+
+    @property
+    def born(self) -> Draft:
+        """The first event."""
+        return BORN if self.told is None else BORN._replace(detail=dict(self.told))
 
 
 class Ended(NamedTuple):
@@ -71,7 +78,7 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
         reply = yield from reserve(
             Reserve(
                 record=first.after,
-                drafts=(BORN, *first.drafts),
+                drafts=(wanted.born, *first.drafts),
                 arguments=wanted.arguments,
                 contract_json=wanted.contract_json,
                 beside=wanted.beside,

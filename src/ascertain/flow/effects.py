@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around
@@ -27,7 +27,8 @@ from ascertain.model.operations import (
     Take,
     Taken,
 )
-from ascertain.model.outcome import Report
+from ascertain.model.outcome import Kind, Report
+from ascertain.model.session import Memory, Remembered
 from ascertain.rules.chain import advance_of
 from ascertain.rules.moves import Move
 
@@ -131,12 +132,75 @@ class Tell:
     said: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What does this session remember, and what is under way? reply: :class:`Looked`.
+
+    :param history: whether everything that was shown is wanted too.
+    :param call_id: and the action of this call, if it was made before.
+    """
+
+    tenant: str
+    session: str
+    keys: tuple[str, ...]
+    history: bool = False
+    call_id: str = ""
+
+
+class Looked(NamedTuple):
+    """``active``: for each key, how many calls of this process will provide it, and how many of
+    those have their answer in hand.
+    """
+
+    memory: Memory
+    active: Mapping[str, tuple[int, int]]
+    history: tuple[Remembered, ...] = ()
+    called: ActionRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Wait until something is new about a key, or ``seconds`` pass; reply: seconds waited."""
+
+    look: Look
+    key: str
+    looked: Looked
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Run a read that provides what is missing; reply: whether it brought an answer.
+
+    :param like: the action whose arguments it takes; empty: it needs none of a caller.
+    """
+
+    tool: str
+    like: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Vet:
+    """These are the arguments; reply: why they must not be sent (kind and reason), or None."""
+
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """Take this call in as a step of the chain that it is made in; reply: the wanted action."""
+
+    wanted: Any
+    place: Any
+
+
 Effect = (
     Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit | Relate | Tell
-    | Survey | Undo | Picture
+    | Survey | Undo | Picture | Look | Settle | Fetch | Vet | Admit
 )  # fmt: skip
 
 T = TypeVar("T")
+W = TypeVar("W")
 Flow = Generator[Effect, Any, T]
 
 
@@ -147,6 +211,7 @@ class Setting:
     :param sender: who sends: host, boot, process (see ``runtime.sender``).
     :param clock: the ledger's clock, seconds. :param dice: uniform in [0, 1), for jitter.
     :param lease_s: how long a lease lasts beyond the deadline of what it covers.
+    :param context_limit_bytes: how much a session may remember.
     """
 
     contract: Contract
@@ -154,6 +219,7 @@ class Setting:
     clock: Callable[[], float]
     dice: Callable[[], float]
     lease_s: float
+    context_limit_bytes: int = 65_536
 
 
 def reserve(operation: Reserve) -> Flow[Reserved | MustReplace | Blocked]:
@@ -228,6 +294,31 @@ def undo(record: ActionRecord, around: Around) -> Flow[ActionRecord | None]:
 
 def picture(record: ActionRecord, deadline_s: float) -> Flow[Report | None]:
     reply: Report | None = yield Picture(record, deadline_s)
+    return reply
+
+
+def admit(wanted: W, place: Any) -> Flow[W]:
+    reply: W = yield Admit(wanted, place)
+    return reply
+
+
+def look(operation: Look) -> Flow[Looked]:
+    reply: Looked = yield operation
+    return reply
+
+
+def settle(operation: Settle) -> Flow[float]:
+    reply: float = yield operation
+    return reply
+
+
+def fetch(tool: str, like: str) -> Flow[bool]:
+    reply: bool = yield Fetch(tool, like)
+    return reply
+
+
+def vet(values: dict[str, Any]) -> Flow[tuple[Kind, str] | None]:
+    reply: tuple[Kind, str] | None = yield Vet(values)
     return reply
 
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ascertain.errors import AscertainError
-from ascertain.flow.attempt import make_attempt, told_without_ledger
+from ascertain.flow.attempt import brought, make_attempt, told_without_ledger
 from ascertain.flow.compensate import UNDO_CASES, UNDO_LOOK_S, compensate, open_case
 from ascertain.flow.effects import Flow, Setting, advance, ask, pause, permit, survey
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around
-from ascertain.model.operations import Advanced, Contested, Lost
+from ascertain.model.operations import Advanced, Beside, Contested, Lost
 from ascertain.model.outcome import Evidence, Outcome
+from ascertain.model.session import StillNeeds
 from ascertain.model.tables import By, State
 from ascertain.rules import budget, evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
+from ascertain.rules.chain import STOPPED, TURNED
 from ascertain.rules.decide import Decision, Reason, What, decide
+from ascertain.rules.gate import GateReason
 from ascertain.rules.moves import Move
 from ascertain.rules.news.classify import judge_lookup
 from ascertain.rules.view import view_of
@@ -115,7 +118,9 @@ def look_up(
         record, setting.contract, answer, asked_at=asked_at, now=now, wait_s=wait_s
     )
     result = report.result if answer.found and record.state is State.UNKNOWN else None
-    reply = yield from advance(record, _keep(setting, move, record), result)
+    kept = _keep(setting, move, record)
+    beside = brought(setting, record, move, result)
+    reply = yield from advance(record, kept, result, beside=beside)
     if isinstance(reply, Contested):
         assert move.claim is not None  # it is what was contested
         move = evidence.contested(
@@ -143,6 +148,9 @@ def _send(
 ) -> Flow[Advanced | Lost | Contested]:
     """Make one more attempt durable, after permission is checked again."""
     now = setting.clock()
+    beside: tuple[Beside, ...] = ()
+    if record.state is State.PREPARED and setting.contract.context_keys:
+        beside = (StillNeeds(now=now),)
     match (yield from permit(record)):
         case "no":
             if record.state is State.PREPARED:
@@ -161,7 +169,11 @@ def _send(
                 now=now,
                 by=By.CALL if turn is not None else By.WORKER,
             )
-    return (yield from advance(record, move))
+    reply = yield from advance(record, move, beside=beside)
+    if isinstance(reply, Lost) and reply.blocked not in ("", TURNED, STOPPED):
+        move = fold.withdraw(record, by=By.WORKER, reason=str(GateReason.STALE), now=now)
+        reply = yield from advance(record, move)
+    return reply
 
 
 def _come_back(setting: Setting, record: ActionRecord, at: float) -> Flow[ActionRecord]:

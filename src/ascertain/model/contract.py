@@ -125,6 +125,11 @@ class Contract:
     :param undo_by: ``reference``: what happened is reversed by its reference; ``key``: the
         reversal works by our key whether or not it happened.
     :param undoes: name of the tool whose effect this one reverses; '' where it is no compensation.
+    :param provides: context key to the dotted path in the result; '' is all of it.
+    :param context: parameter to the context key that alone fills it.
+    :param either: parameter to the context key that fills it where the caller does not.
+    :param optional_context: keys without which the tool can be called all the same.
+    :param fresh_s: context key to how old its value may be, in seconds.
     """
 
     tool: str
@@ -155,6 +160,11 @@ class Contract:
     budget: Budget = Budget()
     send_by_s: float | None = None
     redact: tuple[str, ...] = ()
+    provides: Mapping[str, str] = field(default_factory=dict[str, str])
+    context: Mapping[str, str] = field(default_factory=dict[str, str])
+    either: Mapping[str, str] = field(default_factory=dict[str, str])
+    optional_context: tuple[str, ...] = ()
+    fresh_s: Mapping[str, float] = field(default_factory=dict[str, float])
     say: Mapping[str, str] = field(default_factory=dict[str, str])
     say_zh: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -183,6 +193,21 @@ class Contract:
         return max(10.0, 2 * (self.lookup.absence_final_after_s or 0.0))
 
     @property
+    def context_keys(self) -> tuple[str, ...]:
+        """Every context key that a call looks at, in the order of the declaration."""
+        return tuple(dict.fromkeys((*self.context.values(), *self.either.values(), *self.fresh_s)))
+
+    @property
+    def required_context_keys(self) -> tuple[str, ...]:
+        """Those without which nothing is sent."""
+        return tuple(key for key in self.context_keys if key not in self.optional_context)
+
+    @property
+    def in_context(self) -> bool:
+        """Whether it provides or needs anything of its session's context."""
+        return bool(self.provides or self.context or self.either or self.fresh_s)
+
+    @property
     def best_effort(self) -> bool:
         return self.on_unknown is OnUnknown.LEAVE
 
@@ -196,7 +221,15 @@ def contract_from_json(text: str) -> Contract:
     if known.get("lookup"):
         known["lookup"] = LookupPromise(**known["lookup"])
     known["refusals"] = tuple(RefusalRule(**rule) for rule in known.get("refusals", ()))
-    for name in ("identity", "wording", "unprocessed", "error_paths", "via", "redact"):
+    for name in (
+        "identity",
+        "wording",
+        "unprocessed",
+        "error_paths",
+        "via",
+        "redact",
+        "optional_context",
+    ):
         if name in known:
             known[name] = tuple(known[name])
     for name, kind in (("once_per", OncePer), ("repeat", Repeat), ("on_unknown", OnUnknown)):

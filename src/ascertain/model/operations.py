@@ -205,11 +205,11 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Told:
     """An :class:`Alone` was written; ``value`` is what its kind says."""
 
     value: Any
 
 
 Operation = Reserve | Advance | Take | Alone
-Reply = Reserved | MustReplace | Blocked | Advanced | Lost | Contested | Taken | Kept | Exception
+Reply = Reserved | MustReplace | Blocked | Advanced | Lost | Contested | Taken | Told | Exception

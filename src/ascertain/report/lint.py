@@ -19,7 +19,18 @@ def lint(app: Ascertain) -> list[Finding]:
     for entry in app.registry:
         findings += contract_findings(entry, around)
         findings += client_findings(entry)
+    findings += _of_context(app)
     return by_weight(list(dict.fromkeys(findings)))
+
+
+def _of_context(app: Ascertain) -> Iterator[Finding]:
+    """Keys that nobody provides, and reads of which each needs the other first."""
+    for tool, sentence in app.contexts.findings():
+        yield Finding(
+            rule="context", severity=Severity.BAD, tool=tool, sentence=f"{tool} {sentence}.",
+            next_step="Declare provides= on the tool that brings it, name it in session_keys= of "
+            "the app, or make it optional_context=.",
+        )  # fmt: skip
 
 
 def _of_app(app: Ascertain) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from ascertain.rules.moves import FREE, Move, closed, move, note
 TURNED = "chain_turned_back"
 STOPPED = "chain_stopped"
 WAITS_FOR = "waits_for:"
+HELD = "context_"
 REVIEW_WITHIN_S = 86_400.0
 VERDICTS = ("kept",)
 
@@ -32,10 +33,10 @@ def chain_id(tenant: str, principal: str, session: str, name: str, ordinal: str)
 
 
 def not_started(record: ActionRecord) -> bool:
-    """Whether the chain itself kept the step from being sent."""
+    """Whether its chain, or its session's context, kept the step from being sent."""
     reason = record.reason
     return record.kind is Kind.WITHDRAWN and (
-        reason.startswith(WAITS_FOR) or reason in (TURNED, STOPPED)
+        reason.startswith((WAITS_FOR, HELD)) or reason in (TURNED, STOPPED)
     )
 
 

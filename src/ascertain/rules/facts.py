@@ -35,6 +35,8 @@ def query(contract: Contract) -> str:
 
 def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[str]:
     """What may be done next about one action, in order of usefulness."""
+    if record.kind is Kind.WITHDRAWN and record.reason in texts.HELD:
+        return _after_hold(record)
     if contract.is_read:
         return [] if record.state is State.CONFIRMED else [WAIT if not record.final else ASK_PERSON]
     can_ask = contract.lookup is not None and may_ask(record, contract, now)
@@ -128,6 +130,13 @@ def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> P
         waits=record.state is State.REJECTED and not_started(record),
         kept=contract.best_effort and contract.undo is None,
     )
+
+
+def _after_hold(record: ActionRecord) -> list[str]:
+    """Nothing was sent: what is on its way is waited for, what is missing is asked for."""
+    if record.reason in ("context_pending", "context_in_doubt"):
+        return [WAIT, CALL_AGAIN]
+    return [ASK_PERSON, CALL_AGAIN]
 
 
 def _after_refusal(record: ActionRecord, contract: Contract, now: float) -> list[str]:

@@ -71,6 +71,19 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "{name}已提交，未能自动撤销，会人工核查。",
     ),
     "compensated": ("The {name} has been reversed.", "{name}已撤销。"),
+    "context_pending": ("Preparing your data; one moment, please.", "请稍等，正在准备数据"),
+    "context_missing": (
+        "To go on with the {name}, I need to know: {keys}.",
+        "要继续办理{name}，请告诉我：{keys}。",
+    ),
+    "context_stale": (
+        "What is known ({keys}) may have changed, so the {name} was not made; please confirm it.",
+        "{keys}可能已有变化，{name}没有提交；请再确认。",
+    ),
+    "context_in_doubt": (
+        "It is not confirmed yet what became of the step before ({keys}); the {name} waits for it.",
+        "上一步（{keys}）尚未确认，{name}暂未提交。",
+    ),
     "read": ("Read.", "已查询。"),
     "read_unavailable": ("It cannot be looked up right now.", "暂时无法查询。"),
 }
@@ -94,6 +107,8 @@ WORKFLOW: dict[str, tuple[str, str]] = {
 }
 
 UNDO_REVIEWS = frozenset({"undo_stuck", "irreversible", "undo_too_late"})
+HELD = frozenset(name for name in SENTENCES if name.startswith("context_"))
+"""Why a call was held at the gate; the reason of its action."""
 
 _BY_KIND: dict[Kind | None, str] = {
     Kind.BUSINESS: "rejected_business",
@@ -108,6 +123,8 @@ def which(record: ActionRecord, contract: Contract) -> str:
     """The sentence that fits what is known."""
     if record.disputed:
         return "disputed"
+    if record.kind is Kind.WITHDRAWN and record.reason in HELD:
+        return record.reason
     match record.state:
         case State.UNKNOWN:
             if record.review is not None:
@@ -151,6 +168,19 @@ def name_of(contract: Contract, language: str = "en") -> str:
     return own.get("name") or contract.noun.replace("_", " ")
 
 
+def label(contract: Contract, key: str, chinese: bool) -> str:
+    """What a person calls a context key: as declared (``say={"order_id": ...}``)."""
+    own = contract.say_zh if chinese else contract.say
+    return own.get(key) or key.replace("_", " ")
+
+
+def _asked_for(contract: Contract, code: str) -> list[str]:
+    """The keys for which a call was held: those that fill a parameter, if any of them does."""
+    keys = code.split(",")
+    filling = {*contract.context.values(), *contract.either.values()}
+    return [key for key in keys if key in filling] or keys
+
+
 def _plain(key: str, record: ActionRecord) -> bool:
     """A tool's sentence for a state does not speak for its special cases (disputed, in review)."""
     return key == str(record.state) or (
@@ -170,6 +200,9 @@ def _values(record: ActionRecord, contract: Contract, chinese: bool) -> dict[str
         "provider_ref": clean(record.provider_ref or "", 120),
         "related_ref": related,
         "code": code,
+        "keys": ("、" if chinese else ", ").join(
+            label(contract, key, chinese) for key in _asked_for(contract, code)
+        ),
         "because": because,
         "related": exists,
         "step": clean(record.reason.partition(":")[2], 80),

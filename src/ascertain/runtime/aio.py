@@ -14,23 +14,28 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ascertain.flow.call import call
 from ascertain.flow.effects import (
+    Admit,
     Ask,
     Await,
     Effect,
+    Fetch,
     Flow,
     Inquire,
     Invoke,
+    Look,
     Pause,
     Permit,
     Picture,
     Relate,
+    Settle,
     Survey,
     Tell,
     Undo,
+    Vet,
 )
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around
@@ -58,11 +63,16 @@ from ascertain.runtime.invoke import (
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.sync import POLL_FIRST_S, POLL_MOST_S, land_late, tell_operator
 
+if TYPE_CHECKING:
+    from ascertain.runtime.calls import Calls
+
 T = TypeVar("T")
 R = TypeVar("R")
 
 GRACE_S = 0.25  # for a body that is told to stop at its deadline
 
+
+BEFORE_THE_CALL = (Look, Settle, Fetch, Vet)
 
 Body = asyncio.Future[Any] | Future[Any]
 
@@ -78,13 +88,20 @@ class AsyncDriver:
         values: dict[str, Any] | None = None,
         *,
         attached: bool = False,
+        calls: Calls | None = None,
     ) -> None:
         self._hands = hands
         self._entry = entry
         self._bodies = bodies
         self._values = values
+        self._calls = calls  # of calls that may need others first
         self._attached = attached  # an observed body ends with its caller, as it always did
         self._interrupt: BaseException | None = None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments, once they are at hand."""
+        return self._values or {}
 
     async def drive(self, flow: Flow[T]) -> T:
         """Run the flow to its end; a cancellation is raised again once it is recorded."""
@@ -95,6 +112,8 @@ class AsyncDriver:
                 try:
                     reply = await perform(effect)
                 except asyncio.CancelledError as cancelled:
+                    if isinstance(effect, BEFORE_THE_CALL):
+                        raise  # nothing is stored yet, and nothing was sent
                     self._interrupt = cancelled
                     effect = flow.send(_cut_short(effect))
                 except Exception as error:
@@ -142,6 +161,18 @@ class AsyncDriver:
                 return self._undo(record, around)
             case Picture(record, deadline_s):
                 return self._picture(record, deadline_s)
+            case Look():
+                return self._hands.contexts.look_async(effect)
+            case Settle():
+                return self._hands.contexts.settle_async(effect)
+            case Fetch():
+                assert self._calls is not None
+                return self._hands.contexts.fetch_async(self._calls, effect)
+            case Admit():
+                return self._hands.contexts.admit_async(self._entry, effect)
+            case Vet(values):
+                self._values = values
+                return self._hands.contexts.vet_async(self._entry, effect)
 
     async def _inquire(self, senders: tuple[str, ...]) -> frozenset[str]:
         return self._hands.inquire(senders)
@@ -189,6 +220,8 @@ class AsyncDriver:
         return await asyncio.get_running_loop().run_in_executor(None, function, *args)
 
     async def _commit(self, operation: Reserve | Advance | Take) -> Any:
+        if not isinstance(operation, Take) and operation.beside:
+            self._hands.contexts.arriving(operation.beside)
         try:
             reply = await commit_async(self._hands.committer, operation)
         except CommittedThenCancelled as cancelled:

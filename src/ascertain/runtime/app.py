@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 from ascertain.errors import ActionNotFound, ContractError
 from ascertain.model.chain import ChainRecord
 from ascertain.model.contract import Contract
+from ascertain.rules.gate import Tiers
 from ascertain.runtime.action import Action
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.clock import Clock, LedgerClock
+from ascertain.runtime.contexts import DEFAULT_LIMIT_BYTES, DEFAULT_TTL_S, Contexts
 from ascertain.runtime.desk import Desk
+from ascertain.runtime.durations import seconds
 from ascertain.runtime.embedded import EmbeddedWorker
 from ascertain.runtime.hands import DEFAULT_LEASE_S, Hands
 from ascertain.runtime.observed import keep_face, keep_face_async
 from ascertain.runtime.promises import Promises, ReadPromises, contract_of
-from ascertain.runtime.registry import Entry, Registry, check_contract
+from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_async_checks
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
 from ascertain.runtime.verdict import keep, resolve
+from ascertain.runtime.wrapping import Wraps
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
@@ -40,7 +44,7 @@ C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Ascertain:
+class Ascertain(Wraps):
     """Makes every tool call end in a known truth.
 
     :param url: where the ledger lives, ``sqlite:///ledger.db``.
@@ -54,6 +58,12 @@ class Ascertain:
     :param lease_s: how long a lease lasts beyond the deadline of what it covers, in seconds; longer
         than the ledger may make anybody wait.
     :param clock: the ledger's clock; for tests.
+    :param session_ttl: how long a session lives after it was last used (seconds, or ``7d``).
+    :param context_limit_bytes: how much a session may remember.
+    :param session_keys: context keys that the application provides (:meth:`Session.remember`).
+    :param tiers: how far a call goes by itself to get what it needs of the context.
+    :param sessions: a session store that serves what the ledger knows of sessions, such as
+        ``valkey://host:6379/0``; by default the ledger itself does.
     :raises ContractError: an option that makes no sense.
     """
 
@@ -68,6 +78,11 @@ class Ascertain:
         queue_bound: int = 10_000,
         clock: Clock | None = None,
         lease_s: float | None = None,
+        session_ttl: float | str = DEFAULT_TTL_S,
+        context_limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        session_keys: Sequence[str] = (),
+        tiers: Tiers | None = None,
+        sessions: str | None = None,
     ) -> None:
         if worker not in ("embedded", "none"):
             raise ContractError(f"worker={worker!r}: it is 'embedded' or 'none'.")
@@ -84,7 +99,12 @@ class Ascertain:
             clock=clock or LedgerClock(),
             queue_bound=queue_bound,
             lease_s=DEFAULT_LEASE_S if lease_s is None else lease_s,
+            context_limit_bytes=context_limit_bytes,
         )
+        self.contexts = self.hands.contexts = Contexts(
+            self.hands, tiers=tiers or Tiers(), session_keys=session_keys, sessions=sessions,
+            ttl_s=seconds(session_ttl, "session_ttl") or DEFAULT_TTL_S,
+        )  # fmt: skip
         self._calls = Calls(self.hands, observing=mode == "observe")
         self._desk = Desk(self._calls)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -113,7 +133,7 @@ class Ascertain:
             entry.preconditions = dict(said.get("preconditions", {}))
             entry.consent = said.get("consent")
             entry.normalise = dict(said.get("normalise", {}))
-            _refuse_async_checks(entry)
+            refuse_async_checks(entry)
             return self._declared(entry)
 
         return cast("Decorator", declare)
@@ -296,6 +316,10 @@ class Ascertain:
 
         return asyncio.run(self.make_worker().drain())
 
+    def clear_expired(self, *, limit: int = 1000) -> int:
+        """Forget what ended sessions remember; returns how many. Never while an action is open."""
+        return self.contexts.clear_expired(limit)
+
     def recount(
         self,
         *,
@@ -345,6 +369,8 @@ class Ascertain:
 
     def open(self) -> Self:
         """Open the ledger now instead of at the first call, so that errors show at start-up."""
+        self.contexts.check()
+        self.contexts.warn()
         self.ledger.next_due_at()
         _ = self.hands.mac
         return self
@@ -353,6 +379,7 @@ class Ascertain:
         """Finish what is in hand and close the ledger."""
         self._embedded.close()
         self.hands.committer.close()
+        self.contexts.close()
         self.ledger.close()
 
     def __enter__(self) -> Self:
@@ -385,11 +412,3 @@ class Ascertain:
 
     def __repr__(self) -> str:
         return f"<Ascertain {self.url} ({len(self.registry)} tools, pid {os.getpid()})>"
-
-
-def _refuse_async_checks(entry: Entry) -> None:
-    if entry.is_async:
-        return
-    checks = [entry.permission, *entry.preconditions.values()]
-    if any(inspect.iscoroutinefunction(check) for check in checks if check is not None):
-        raise ContractError(f"{entry.name} is a sync tool; its checks must be plain functions too.")

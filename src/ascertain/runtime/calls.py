@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import IntentConflict
 from ascertain.flow.call import Ended, Wanted, call, read
+from ascertain.flow.context import read_in_context, write_in_context
+from ascertain.flow.effects import Flow
 from ascertain.flow.keeping import keep_read
 from ascertain.flow.observe import observe
 from ascertain.model.action import ActionRecord
@@ -21,7 +23,7 @@ from ascertain.runtime.action import NOT_LOADED, Action
 from ascertain.runtime.attempt import running
 from ascertain.runtime.checks import Denied, denied, denied_async
 from ascertain.runtime.hands import Hands
-from ascertain.runtime.invoke import Asked
+from ascertain.runtime.invoke import asked_in
 from ascertain.runtime.joining import admitted, admitted_async
 from ascertain.runtime.keeper import Keeper
 from ascertain.runtime.place import Place
@@ -86,6 +88,8 @@ class Calls:
     ) -> Action[Any]:
         """Make a guarded call of a sync tool in this thread."""
         session = here()
+        if entry.contract.in_context and not (self.observing or entry.observed):
+            return self._call_in_context(entry, session, args, kwargs, options)
         bound = entry.signature.bind(args, kwargs)
         turn = self._turn(entry, options)
         driver = SyncDriver(self.hands, entry, self.keeper, bound.values)
@@ -101,7 +105,7 @@ class Calls:
         else:
             refusal: Denied | None = None
             if _checked(entry):
-                refusal = denied(entry, session, _asked(entry, session, bound))
+                refusal = denied(entry, session, asked_in(entry, session.scope, bound.values))
             wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
             if session.joined is not None:
                 wanted = admitted(session.joined, entry, wanted, options.place)
@@ -119,6 +123,8 @@ class Calls:
     ) -> Action[Any]:
         """Make a guarded call on the running loop; sync tools run in a thread."""
         session = here()
+        if entry.contract.in_context and not (self.observing or entry.observed):
+            return await self._call_in_context_async(entry, session, args, kwargs, options)
         bound = entry.signature.bind(args, kwargs)
         turn = self._turn(entry, options)
         watched = self.observing or entry.observed
@@ -135,7 +141,8 @@ class Calls:
         else:
             refusal = None
             if _checked(entry):
-                refusal = await denied_async(entry, session, _asked(entry, session, bound))
+                asked = asked_in(entry, session.scope, bound.values)
+                refusal = await denied_async(entry, session, asked)
             wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
             if session.joined is not None:
                 wanted = await admitted_async(session.joined, entry, wanted, options.place)
@@ -148,6 +155,71 @@ class Calls:
                 session.joined.ended(wanted.record.intent, options.place, ended.record)
         return self.action(entry, ended)
 
+    def _call_in_context(
+        self,
+        entry: Entry,
+        session: Session,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        options: Options,
+    ) -> Action[Any]:
+        turn = self._turn(entry, options)
+        with self.hands.contexts.under_way(entry, session):
+            flow = self._in_context(entry, session, args, kwargs, options, turn, is_async=False)
+            driver = SyncDriver(self.hands, entry, self.keeper, calls=self)
+            try:
+                return self._chained(entry, session, options, driver.drive(flow))
+            except IntentConflict as conflict:
+                self._name_fields(entry, entry.signature.bind((), driver.values), conflict)
+                raise
+
+    async def _call_in_context_async(
+        self,
+        entry: Entry,
+        session: Session,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        options: Options,
+    ) -> Action[Any]:
+        turn = self._turn(entry, options)
+        with self.hands.contexts.under_way(entry, session):
+            flow = self._in_context(entry, session, args, kwargs, options, turn, is_async=True)
+            driver = self._async_driver(self.hands, entry, self.bodies, calls=self)
+            try:
+                return self._chained(entry, session, options, await driver.drive(flow))
+            except IntentConflict as conflict:
+                self._name_fields(entry, entry.signature.bind((), driver.values), conflict)
+                raise
+
+    def _in_context(
+        self,
+        entry: Entry,
+        session: Session,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        options: Options,
+        turn: Turn,
+        *,
+        is_async: bool,
+    ) -> Flow[Ended]:
+        """The gate, and the call behind it; the same generator for both drivers."""
+        filled = frozenset(entry.contract.context)
+        given = entry.signature.given(args, kwargs, filled=filled)
+        contexts = self.hands.contexts
+        need = contexts.need(self, entry, session, given, options, turn, is_async=is_async)
+        setting = self.hands.setting(entry)
+        if entry.contract.is_read:
+            return read_in_context(setting, need, turn)
+        return write_in_context(setting, need, turn)
+
+    def _chained(
+        self, entry: Entry, session: Session, options: Options, ended: Ended
+    ) -> Action[Any]:
+        """The action, and its chain hears what has become of the step."""
+        if session.joined is not None and not entry.contract.is_read:
+            session.joined.ended(ended.record.intent, options.place, ended.record)
+        return self.action(entry, ended)
+
     def action(self, entry: Entry, ended: Ended) -> Action[Any]:
         """The public action of a call that has ended."""
         report = ended.report
@@ -158,6 +230,28 @@ class Calls:
         return Action(ended.record, entry, self.hands, how=ended.how, text=text, value=value)
 
     # -- what a call becomes --------------------------------------------------------------------
+
+    def wanted(
+        self, entry: Entry, bound: Bound, scope: Scope, options: Options, turn: Turn
+    ) -> Wanted:
+        """The action of a call, of a write or of a read that is recorded."""
+        wanted = self._wanted(entry, bound, scope, options, turn, None)
+        return wanted if not entry.contract.is_read else _of_its_own(wanted, mode="read")
+
+    def held(
+        self,
+        entry: Entry,
+        scope: Scope,
+        options: Options,
+        turn: Turn,
+        arguments: str,
+        keys: tuple[str, ...],
+    ) -> Wanted:
+        """The action of a call that is not made; no later call is taken for it."""
+        bound = Bound(dict.fromkeys(entry.signature.names), {}, arguments)
+        wanted = self._wanted(entry, bound, scope, replace(options, call_id=None), turn, None)
+        wanted = _of_its_own(wanted, mode="read" if entry.contract.is_read else "guard")
+        return wanted._replace(record=wanted.record.changed(code=",".join(keys), exact=""))
 
     def _wanted(
         self,
@@ -260,6 +354,13 @@ def _digests(entry: Entry, bound: Bound) -> tuple[str, str, str]:
     )
 
 
+def _of_its_own(wanted: Wanted, *, mode: str) -> Wanted:
+    """The same with an intent that no other call has."""
+    record = wanted.record
+    record = record.changed(intent=f"{record.intent}~{record.id}", mode=mode)
+    return wanted._replace(record=record)
+
+
 def _replacing(
     mac: Mac, contract: Contract, intent: str, record: ActionRecord, earlier: ActionRecord
 ) -> ActionRecord:
@@ -278,12 +379,3 @@ def _ordinal(contract: Contract, options: Options) -> str:
 
 def _checked(entry: Entry) -> bool:
     return bool(entry.consent or entry.permission or entry.preconditions)
-
-
-def _asked(entry: Entry, session: Session, bound: Bound) -> Asked:
-    scope = session.scope
-    return Asked(
-        id="", tool=entry.name, key="", principal=scope.principal, tenant=scope.tenant,
-        session=scope.session, attempt=0, arguments=bound.values, provider_ref=None,
-        related_ref=None, handle=None, first_sent_at=None, last_possible_at=None,
-    )  # fmt: skip

@@ -20,7 +20,7 @@ from ascertain.model.chain import (
     TurnChain,
     Weight,
 )
-from ascertain.model.operations import Alone, Kept
+from ascertain.model.operations import Alone, Told
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import State
 from ascertain.rules import chain as rules
@@ -160,14 +160,14 @@ class Chain:
 
     def _write(self, operation: Alone) -> Any:
         reply = self.hands.committer.commit(operation)
-        assert isinstance(reply, Kept)
+        assert isinstance(reply, Told)
         return reply.value
 
     async def _write_async(self, operation: Alone) -> Any:
         from ascertain.runtime.aio_commit import commit_async
 
         reply = await commit_async(self.hands.committer, operation)
-        assert isinstance(reply, Kept)
+        assert isinstance(reply, Told)
         return reply.value
 
     # -- what a call needs of it ----------------------------------------------------------------

@@ -23,6 +23,7 @@ from ascertain.rules.plan import plan_from_json
 from ascertain.runtime.action import Action
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.hands import Hands
+from ascertain.runtime.memory import SessionMemory
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, current
 from ascertain.runtime.sync import SyncDriver
@@ -40,6 +41,7 @@ class Desk:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._hands = calls.hands
+        self.memory = SessionMemory(calls.hands)
 
     @property
     def hands(self) -> Hands:

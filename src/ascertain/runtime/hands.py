@@ -7,13 +7,13 @@ import logging
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import LedgerError
 from ascertain.flow.effects import Setting
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, contract_from_json
-from ascertain.model.operations import Advance, Advanced, Reply, Reserve
+from ascertain.model.operations import Advance, Advanced, Reply, Reserve, Reserved
 from ascertain.rules.identity import Scope, intent_mac
 from ascertain.rules.mac import Mac
 from ascertain.rules.texts import MASK
@@ -23,6 +23,9 @@ from ascertain.runtime.committer import Committer
 from ascertain.runtime.invoke import Asked, asked_of
 from ascertain.runtime.registry import Entry, Registry
 from ascertain.store.ledger import Filter, Ledger
+
+if TYPE_CHECKING:
+    from ascertain.runtime.contexts import Contexts
 
 log = logging.getLogger("ascertain")
 
@@ -36,6 +39,8 @@ DEFAULT_LEASE_S = STORE_TIMEOUT_S + LEASE_MARGIN_S
 class Hands:
     """Everything that performing an effect needs, apart from how to wait."""
 
+    contexts: Contexts
+
     def __init__(
         self,
         ledger: Ledger,
@@ -44,6 +49,7 @@ class Hands:
         clock: Clock,
         queue_bound: int = 10_000,
         lease_s: float = DEFAULT_LEASE_S,
+        context_limit_bytes: int = 65_536,
         dice: Callable[[], float] = random.random,
     ) -> None:
         self.ledger = ledger
@@ -51,6 +57,7 @@ class Hands:
         self.clock = clock
         self.dice = dice
         self.lease_s = lease_s
+        self.context_limit_bytes = context_limit_bytes
         self.committer = Committer(ledger, queue_bound=queue_bound)
         self.poke: Callable[[float], None] = _nobody
         self.on_effect: Callable[[str, object], None] | None = None  # for crash tests
@@ -72,8 +79,9 @@ class Hands:
         if known is not None and known[0] == me and known[1] is contract:
             return known[2]
         setting = Setting(
-            contract=contract, sender=me, clock=self.clock, dice=self.dice, lease_s=self.lease_s
-        )
+            contract=contract, sender=me, clock=self.clock, dice=self.dice, lease_s=self.lease_s,
+            context_limit_bytes=self.context_limit_bytes,
+        )  # fmt: skip
         self._settings[entry.name] = (me, contract, setting)
         return setting
 
@@ -108,7 +116,9 @@ class Hands:
         return frozenset(name for name in senders if sender.is_gone(name))
 
     def written(self, operation: object, reply: Reply) -> None:
-        """Tell logs and the worker what was just written."""
+        """Tell logs, the worker and the session store what was just written."""
+        if isinstance(operation, Reserve | Advance) and operation.beside:
+            self._written_beside(operation, reply)
         if isinstance(operation, Advance) and isinstance(reply, Advanced):
             record = reply.record
             if record.due_at is not None and record.lease_owner is None:
@@ -154,6 +164,10 @@ class Hands:
                 "%s: %s requests left for one attempt; a client below retries by itself (action "
                 "%s)", record.tool, detail["sends"], record.id,
             )  # fmt: skip
+
+    def _written_beside(self, operation: Reserve | Advance, reply: Reply) -> None:
+        if isinstance(reply, Reserved | Advanced):
+            self.contexts.written(reply.record, operation.beside)
 
     def session_records(self, scope: Scope, *, whole: bool = False) -> list[ActionRecord]:
         found = self.ledger.find(

@@ -12,6 +12,7 @@ from ascertain.errors import LookupAnswer
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Report
 from ascertain.model.words import Accepted, Found, LookupSays, Receipt
+from ascertain.rules.identity import Scope
 from ascertain.rules.mac import Mac
 from ascertain.runtime.attempt import Attempt, running
 from ascertain.runtime.registry import Entry
@@ -96,6 +97,15 @@ def asked_of(record: ActionRecord, arguments: dict[str, Any]) -> Asked:
         tenant=record.tenant, session=record.session, attempt=record.attempt, arguments=arguments,
         provider_ref=record.provider_ref, related_ref=record.related_ref, handle=record.handle,
         first_sent_at=record.first_sent_at, last_possible_at=record.last_possible_at,
+    )  # fmt: skip
+
+
+def asked_in(entry: Entry, scope: Scope, values: dict[str, Any]) -> Asked:
+    """A call that is no action yet, as a check sees it."""
+    return Asked(
+        id="", tool=entry.name, key="", principal=scope.principal, tenant=scope.tenant,
+        session=scope.session, attempt=0, arguments=values, provider_ref=None,
+        related_ref=None, handle=None, first_sent_at=None, last_possible_at=None,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ascertain.errors import LedgerClosed, LedgerError
 from ascertain.model.chain import ChainRecord, TakeChains
-from ascertain.model.operations import Kept
+from ascertain.model.operations import Told
 from ascertain.runtime import sender
 from ascertain.runtime.aio_commit import commit_async
 from ascertain.runtime.hands import Hands, log
@@ -38,7 +38,7 @@ class Plans:
             return set()
         if reply is None:
             return set()
-        assert isinstance(reply, Kept)
+        assert isinstance(reply, Told)
         return {asyncio.create_task(self._go_on(record)) for record in reply.value}
 
     def _due(self) -> TakeChains | None:

@@ -31,6 +31,12 @@ class ReadPromises(TypedDict, total=False):
     * ``refusals``, ``error_paths``: where a reply says no, and what that means.
     * ``say``, ``say_zh``: sentences for the person, by state; ``name`` is what it is called.
     * ``redact``: arguments that are masked wherever they are shown, and in results too.
+    * ``provides``: what its result brings to the session: context key to dotted path in the result
+      (``*`` is every item of a list), or a list of names that are both.
+    * ``context``: parameter to the context key that alone fills it; no caller or model gives it.
+    * ``either``: the same where the caller may give it, out of what was shown in the session.
+    * ``optional_context``: keys without which it can be called all the same.
+    * ``fresh``: how old the value of a context key may be (``60s``); an older one is read anew.
     """
 
     name: str
@@ -41,6 +47,11 @@ class ReadPromises(TypedDict, total=False):
     say: Mapping[str, str]
     say_zh: Mapping[str, str]
     redact: Sequence[str]
+    provides: Mapping[str, str] | Sequence[str]
+    context: Mapping[str, str]
+    either: Mapping[str, str]
+    optional_context: Sequence[str]
+    fresh: Mapping[str, float | str]
 
 
 class Promises(ReadPromises, total=False):
@@ -95,8 +106,11 @@ class Promises(ReadPromises, total=False):
 
 
 _AS_SAID = ("refusal_covers_key", "receipt", "receipt_required", "undo", "budget")
-_TUPLES = ("identity", "wording", "unprocessed", "redact", "refusals", "error_paths")
+_TUPLES = (
+    "identity", "wording", "unprocessed", "redact", "refusals", "error_paths", "optional_context",
+)  # fmt: skip
 _MAPPINGS = ("say", "say_zh")
+_CONTEXT = ("provides", "context", "either", "fresh")
 _SECONDS = {
     "key_lifetime": "key_lifetime_s",
     "key_margin": "key_margin_s",
@@ -127,6 +141,7 @@ def contract_of(tool: str, said: Mapping[str, Any], *, access: str = "write") ->
     fields |= {
         name: _member(kind, said[name], name) for name, kind in _CHOICES.items() if name in said
     }
+    fields |= _context_of(tool, said)
     form = said.get("key_format", KeyFormat())
     fields["key"] = KeyFormat(style=form) if isinstance(form, str) else form
     fields["via"] = _exits(tool, said.get("via", ()))
@@ -146,10 +161,28 @@ def noun_of(name: str) -> str:
 def _refuse_strangers(tool: str, said: Mapping[str, Any]) -> None:
     known = {
         *_AS_SAID, *_TUPLES, *_MAPPINGS, *_SECONDS, *_CHOICES, *_OF_THE_ENTRY, *_OTHERS,
+        *_CONTEXT,
     }  # fmt: skip
     strangers = sorted(set(said) - known)
     if strangers:
         raise ContractError(f"{tool}: {', '.join(strangers)} is not something a tool can promise.")
+
+
+def _context_of(tool: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of the context, as the contract keeps it."""
+    fields: dict[str, Any] = {}
+    for name in ("context", "either", "provides"):
+        value: Any = said.get(name, {})
+        if name == "provides" and not hasattr(value, "items"):
+            value = {key: key for key in _several(tool, name, value)}
+        pairs: list[tuple[Any, Any]] = list(value.items())
+        if not all(isinstance(one, str) for pair in pairs for one in pair):
+            raise ContractError(f"{tool}: {name}= holds something that is no text.")
+        fields |= {name: dict(pairs)} if pairs else {}
+    fresh: Mapping[str, Any] = said.get("fresh", {})
+    if fresh:
+        fields["fresh_s"] = {key: seconds(age, f"fresh {key}") or 0.0 for key, age in fresh.items()}
+    return fields
 
 
 def _several(tool: str, name: str, value: Any) -> tuple[Any, ...]:

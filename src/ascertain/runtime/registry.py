@@ -10,6 +10,7 @@ from typing import Any
 
 from ascertain.errors import ContractError, DuplicateTool, UnknownTool
 from ascertain.model.contract import Budget, Contract, LookupPromise, OncePer, Repeat
+from ascertain.rules.context import Declaration, misfits, undeclared
 from ascertain.rules.identity import check_key_format
 from ascertain.values.arguments import Codec, Signature
 from ascertain.values.canonical import digest
@@ -170,7 +171,21 @@ def check_contract(contract: Contract, signature: Signature) -> None:
         )
     if contract.refusal_final_after_s is not None:
         _check_refusal_final_after(contract, contract.refusal_final_after_s)
+    _check_context(contract, signature)
     _check_budget(contract.tool, contract.budget)
+
+
+def _check_context(contract: Contract, signature: Signature) -> None:
+    found = misfits(Declaration(contract=contract, parameters=signature.required))
+    if found:
+        raise ContractError(f"{contract.tool}: {found[0]}.")
+    schema, parts = signature.result.schema()
+    for key, path in contract.provides.items():
+        if undeclared(path, schema, parts):
+            raise ContractError(
+                f"{contract.tool}: provides={key!r} reads the result at {path!r}, which its return "
+                "annotation does not have."
+            )
 
 
 def _check_refusal_final_after(contract: Contract, after_s: float) -> None:
@@ -204,3 +219,15 @@ def _check_budget(tool: str, budget: Budget) -> None:
             raise ContractError(
                 f"{tool}: budget {name}={value!r} must be a number above 0; nothing waits for ever."
             )
+
+
+def refuse_async_checks(entry: Entry) -> None:
+    """Refuse checks that sync code cannot wait for.
+
+    :raises ContractError: a coroutine function among the checks of a sync tool.
+    """
+    if entry.is_async:
+        return
+    checks = [entry.permission, *entry.preconditions.values()]
+    if any(inspect.iscoroutinefunction(check) for check in checks if check is not None):
+        raise ContractError(f"{entry.name} is a sync tool; its checks must be plain functions too.")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from ascertain.errors import ContractError, NoSession, NotAllowed
+from ascertain.model.session import Remembered, SessionState
 from ascertain.rules.identity import Scope
 from ascertain.store.ids import new_id
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ascertain.runtime.action import Action
     from ascertain.runtime.chain import Chain
     from ascertain.runtime.desk import Desk
+    from ascertain.runtime.memory import Known
     from ascertain.runtime.place import Step
     from ascertain.runtime.plan import PlannedChain
 
@@ -134,6 +136,36 @@ class Session:
     def actions(self, *, whole: bool = False) -> list[Action[Any]]:
         """This turn's actions, oldest first; ``whole``: the session's."""
         return self._desk.actions(self.scope, whole=whole)
+
+    @property
+    def state(self) -> SessionState:
+        """What the session is doing: idle, a tool executing, a result pending, context ready."""
+        return self._desk.memory.state(self.scope)
+
+    def context(self) -> dict[str, Known]:
+        """What the session remembers now, by key."""
+        return self._desk.memory.known(self.scope)
+
+    def shown(self) -> list[Remembered]:
+        """Every value that is kept, oldest first; those that came too late are marked."""
+        return self._desk.memory.shown(self.scope)
+
+    def remember(self, **values: Any) -> None:
+        """Say what the application itself knows (``session_keys``), such as who is logged in.
+
+        :raises ContractError: a key that the app did not declare.
+        :raises ContextTooLarge: more than a session may remember; nothing was written.
+        :raises ForeignSession: the session is another principal's.
+        :raises SessionExpired: it has ended.
+        """
+        self._desk.memory.remember(self.scope, values)
+
+    def renew(self) -> None:
+        """Begin the session anew, with nothing remembered; its actions stay what they are.
+
+        :raises ForeignSession: the session is another principal's.
+        """
+        self._desk.memory.renew(self.scope)
 
     def facts(self) -> dict[str, Any]:
         """What the model may say of this turn, and what may be done next."""

@@ -5,24 +5,29 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ascertain.flow.attempt import land, sender_of
 from ascertain.flow.call import call
 from ascertain.flow.effects import (
+    Admit,
     Ask,
     Await,
     Effect,
+    Fetch,
     Flow,
     Inquire,
     Invoke,
+    Look,
     Pause,
     Permit,
     Picture,
     Relate,
+    Settle,
     Survey,
     Tell,
     Undo,
+    Vet,
 )
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around
@@ -52,6 +57,9 @@ from ascertain.runtime.invoke import (
 from ascertain.runtime.keeper import GRACE_S, Keeper
 from ascertain.runtime.registry import Entry
 
+if TYPE_CHECKING:
+    from ascertain.runtime.calls import Calls
+
 T = TypeVar("T")
 
 POLL_FIRST_S, POLL_MOST_S = 0.004, 0.05
@@ -61,13 +69,25 @@ class SyncDriver:
     """Drives one flow for one tool. ``values`` are the arguments, if they are at hand."""
 
     def __init__(
-        self, hands: Hands, entry: Entry, keeper: Keeper, values: dict[str, Any] | None = None
+        self,
+        hands: Hands,
+        entry: Entry,
+        keeper: Keeper,
+        values: dict[str, Any] | None = None,
+        *,
+        calls: Calls | None = None,
     ) -> None:
         self._hands = hands
         self._entry = entry
         self._keeper = keeper
         self._values = values
+        self._calls = calls  # of calls that may need others first
         self._interrupt: BaseException | None = None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments, once they are at hand."""
+        return self._values or {}
 
     def drive(self, flow: Flow[T]) -> T:
         """Run the flow to its end; an interruption is raised again once it is recorded."""
@@ -99,6 +119,8 @@ class SyncDriver:
         """Perform one effect; the reply is what the flow is resumed with."""
         match effect:
             case Reserve() | Advance() | Take():
+                if not isinstance(effect, Take) and effect.beside:
+                    self._hands.contexts.arriving(effect.beside)
                 reply = self._hands.committer.commit(effect)
                 self._hands.written(effect, reply)
                 return reply
@@ -125,6 +147,18 @@ class SyncDriver:
                 return self._undo(record, around)
             case Picture(record, deadline_s):
                 return self._picture(record, deadline_s)
+            case Look():
+                return self._hands.contexts.look(effect)
+            case Settle():
+                return self._hands.contexts.settle(effect)
+            case Fetch():
+                assert self._calls is not None
+                return self._hands.contexts.fetch(self._calls, effect)
+            case Admit():
+                return self._hands.contexts.admit(self._entry, effect)
+            case Vet(values):
+                self._values = values
+                return self._hands.contexts.vet(self._entry, effect)
 
     def _arguments(self, record: ActionRecord) -> dict[str, Any]:
         if self._values is None:

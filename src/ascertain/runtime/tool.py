@@ -63,7 +63,10 @@ class _Declared(Generic[P]):
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of the arguments that a model may supply."""
-        return self._entry.signature.schema()
+        contract = self._entry.contract
+        return self._entry.signature.schema(
+            filled=frozenset(contract.context), optional=frozenset(contract.either)
+        )
 
     def lookup(
         self,

@@ -22,6 +22,7 @@ from ascertain.model.tables import By, State
 from ascertain.rules import chain, fold
 from ascertain.rules import evidence as rules
 from ascertain.rules.chain import advance_of
+from ascertain.rules.context import brought_by
 from ascertain.rules.moves import Move
 from ascertain.runtime import sender
 from ascertain.runtime.hands import Hands
@@ -106,10 +107,20 @@ def write(
     return reply.record
 
 
+def _brought(hands: Hands, before: ActionRecord, move: Move) -> tuple[Beside, ...]:
+    """What the session gets to know by a verdict: the reference, where a key is the reference."""
+    contract = hands.contract_of(before, hands.registry.find(before.tool))
+    if contract is None:
+        return ()
+    limit, now = hands.context_limit_bytes, hands.clock()
+    brings = brought_by(contract, before, move.after, None, limit_bytes=limit, now=now)
+    return () if brings is None else (brings,)
+
+
 def _written(
     hands: Hands, before: ActionRecord, move: Move, beside: tuple[Beside, ...] = ()
 ) -> Reply:
-    operation = advance_of(before, move, None, beside)
+    operation = advance_of(before, move, None, (*beside, *_brought(hands, before, move)))
     reply = hands.committer.commit(operation)
     hands.written(operation, reply)
     return reply

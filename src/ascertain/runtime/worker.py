@@ -24,6 +24,7 @@ from ascertain.runtime.registry import Entry
 
 IDLE_S = 1.0
 HEARTBEAT_S = 5.0
+CLEAR_S = 60.0
 LOOK_S = 0.5
 BUSY_S = 0.05
 
@@ -54,6 +55,7 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
         self._beat_at = 0.0
+        self._clear_at = 0.0
         self._look_at = 0.0
         self._gone: frozenset[str] = frozenset()
         self._next_wake_at = float("inf")
@@ -151,6 +153,9 @@ class Worker:
         if now >= self._beat_at:
             self._beat_at = now + HEARTBEAT_S
             ledger.heartbeat(sender.me(), now)
+        if now >= self._clear_at:
+            self._clear_at = now + CLEAR_S
+            ledger.contexts.clear_expired(before=now, now=now)
         self._gone = self._hands.inquire(ledger.holders(now))
         return self._gone
 

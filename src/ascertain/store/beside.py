@@ -11,7 +11,9 @@ from typing import Any, Protocol
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Alone, Beside, Lookalike
+from ascertain.model.session import Needs, Provides, StillNeeds
 from ascertain.store.claims import LookalikeRoom
+from ascertain.store.context_rooms import NeedsRoom, ProvidesRoom, StillNeedsRoom
 
 Run = Callable[..., list[tuple[Any, ...]]]
 """``run(name, *values)``: run a named query, inside the transaction, and give all its rows."""
@@ -29,7 +31,12 @@ class Room(Protocol):
         ...
 
 
-ROOMS: dict[type[Beside], Room] = {Lookalike: LookalikeRoom()}
+ROOMS: dict[type[Beside], Room] = {
+    Lookalike: LookalikeRoom(),
+    Needs: NeedsRoom(),
+    StillNeeds: StillNeedsRoom(),
+    Provides: ProvidesRoom(),
+}
 
 ALONE: dict[type[Alone], Callable[[Run, Any], Any]] = {}
 """What writes each kind of :class:`~ascertain.model.operations.Alone`, and gives its reply."""

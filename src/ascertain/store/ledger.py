@@ -25,7 +25,6 @@ from ascertain.model.operations import (
     Claim,
     ClaimBy,
     Contested,
-    Kept,
     Lookalike,
     Lost,
     MustReplace,
@@ -35,7 +34,9 @@ from ascertain.model.operations import (
     Reserved,
     Take,
     Taken,
+    Told,
 )
+from ascertain.model.session import Kept, Memory, Remembered, SessionRecord
 
 __all__ = [
     "Advance",
@@ -47,8 +48,8 @@ __all__ = [
     "Claim",
     "ClaimBy",
     "Contested",
+    "Contexts",
     "Filter",
-    "Kept",
     "Ledger",
     "Lookalike",
     "Lost",
@@ -59,6 +60,7 @@ __all__ = [
     "Reserved",
     "Take",
     "Taken",
+    "Told",
     "Vitals",
 ]
 
@@ -77,6 +79,44 @@ class Filter:
     review_only: bool = False
     before_id: str | None = None
     limit: int = 100
+
+
+class Contexts(Protocol):
+    """What sessions remember. Values are written beside the actions that bring them."""
+
+    def session(self, tenant: str, session: str) -> SessionRecord | None:
+        """Whose it is, at which version; None: nothing is remembered of it."""
+        ...
+
+    def memory(self, tenant: str, session: str) -> Memory:
+        """What is known now; one moment for all of it."""
+        ...
+
+    def outline(self, tenant: str, session: str) -> Memory:
+        """The same without the values: whose, at which version, and what is under way."""
+        ...
+
+    def history(self, tenant: str, session: str) -> list[Remembered]:
+        """Every value that is kept, oldest first, those that came late among them."""
+        ...
+
+    def called(self, tenant: str, session: str, call_id: str) -> ActionRecord | None:
+        """The action of a call of this session, by the framework's id of it."""
+        ...
+
+    def say(
+        self, session: SessionRecord, values: Sequence[Kept], *, now: float, limit_bytes: int
+    ) -> str:
+        """Write what the application itself knows, all or nothing; returns why not, or ''."""
+        ...
+
+    def renew(self, session: SessionRecord, *, now: float) -> bool:
+        """Begin an expired session anew, with nothing remembered; False: it is somebody else's."""
+        ...
+
+    def clear_expired(self, *, before: float, now: float, limit: int = 100) -> int:
+        """Forget what sessions that ended before then remember; returns how many were cleared."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +168,14 @@ class Ledger(Protocol):
     url: str
 
     @property
-    def chains(self) -> Chains: ...
+    def chains(self) -> Chains:
+        """The chains, and who is in them."""
+        ...
+
+    @property
+    def contexts(self) -> Contexts:
+        """What sessions remember."""
+        ...
 
     def submit(self, operations: Sequence[Operation]) -> list[Reply]:
         """Write all in one durable transaction; an operation's own failure is its reply.

@@ -19,6 +19,7 @@ from ascertain.store.seal import chain_mac
 from ascertain.store.secret import given_secret
 from ascertain.store.sqlite_batch import Batch, Prepared, prepare_all
 from ascertain.store.sqlite_chains import SqliteChains
+from ascertain.store.sqlite_context import SqliteContexts
 from ascertain.store.sqlite_errors import free_bytes, ledger_error, typed
 from ascertain.store.sqlite_file import LedgerFile, run
 from ascertain.store.sqlite_upkeep import bury, verify
@@ -64,6 +65,7 @@ class SqliteLedger:
         self._has_room = True
         self._chain_mac: Mac | None = None
         self.chains = SqliteChains(self._file)
+        self.contexts = SqliteContexts(self._file)
 
     # ------------------------------------------------------------------------------------ writing
 

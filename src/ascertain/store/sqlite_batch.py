@@ -22,7 +22,6 @@ from ascertain.store.ledger import (
     Alone,
     Beside,
     Blocked,
-    Kept,
     Lost,
     MustReplace,
     Operation,
@@ -31,6 +30,7 @@ from ascertain.store.ledger import (
     Reserved,
     Take,
     Taken,
+    Told,
 )
 from ascertain.store.rows import RowStatement, Values, plain, same_identity, to_record, with_chain
 from ascertain.store.seal import (
@@ -172,7 +172,7 @@ class Batch:
             case Take():
                 return self._take(operation)
             case Alone():
-                return Kept(value=ALONE[type(operation)](self._ask, operation))
+                return Told(value=ALONE[type(operation)](self._ask, operation))
 
     def flush(self) -> None:
         """Write the events and payloads of all."""

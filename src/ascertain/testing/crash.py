@@ -16,17 +16,22 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from ascertain.flow.effects import (
+    Admit,
     Ask,
     Await,
+    Fetch,
     Inquire,
     Invoke,
+    Look,
     Pause,
     Permit,
     Picture,
     Relate,
+    Settle,
     Survey,
     Tell,
     Undo,
+    Vet,
 )
 from ascertain.model.operations import Advance, Reserve, Take
 
@@ -35,9 +40,17 @@ EFFECTS: tuple[type, ...] = (
     Picture,
 )  # fmt: skip
 
-POINTS: frozenset[str] = frozenset(
-    f"{kind.__name__.lower()}.{side}" for kind in EFFECTS for side in ("before", "after")
-)
+# What a call in its session's context does before it.
+GATE_EFFECTS: tuple[type, ...] = (Look, Settle, Fetch, Vet, Admit)
+
+
+def _points(effects: tuple[type, ...]) -> frozenset[str]:
+    sides = ("before", "after")
+    return frozenset(f"{kind.__name__.lower()}.{side}" for kind in effects for side in sides)
+
+
+POINTS: frozenset[str] = _points(EFFECTS)
+GATE_POINTS: frozenset[str] = _points(GATE_EFFECTS)
 
 
 def point(effect: object, side: str) -> str:

@@ -80,7 +80,7 @@ class Signature:
         :raises ArgumentsTooLarge: too many bytes, or nested too deep.
         :raises NotCanonical: a value that has no exact JSON form.
         """
-        given = self._named(args, kwargs or {}) if args else kwargs or {}
+        given = self._named(args, kwargs or {}, self._positional) if args else kwargs or {}
         values: dict[str, Any] = {}
         for name, kinds, default in self._quick:
             value = given.get(name, default)
@@ -111,17 +111,39 @@ class Signature:
         except Misfit as found:
             raise found.as_error() from None
 
-    def schema(self) -> Schema:
-        """The JSON schema of the visible parameters, for models."""
+    @property
+    def required(self) -> dict[str, bool]:
+        """The visible parameters, and whether each has to be given."""
+        return {item.name: item.default is REQUIRED for item in self.parameters}
+
+    def given(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], *, filled: frozenset[str]
+    ) -> dict[str, Any]:
+        """A caller's arguments by name; those that are filled for it have no position.
+
+        :raises InvalidArguments: too many, or one that is given twice.
+        """
+        open_to_caller = tuple(name for name in self._positional if name not in filled)
+        return self._named(args, kwargs, open_to_caller)
+
+    def schema(
+        self, *, filled: frozenset[str] = frozenset(), optional: frozenset[str] = frozenset()
+    ) -> Schema:
+        """The JSON schema of the visible parameters, for models.
+
+        :param filled: parameters that are not shown. :param optional: that may be left out.
+        """
         defs = Definitions()
         properties: Schema = {}
         required: list[str] = []
         for item in self.parameters:
+            if item.name in filled:
+                continue
             shown = item.shape.schema(defs)
             if item.description:
                 shown = {**shown, "description": item.description}
             if item.default is REQUIRED:
-                required.append(item.name)
+                required += [item.name] if item.name not in optional else []
             else:
                 shown = {**shown, "default": item.shape.dump(item.shape.check(item.default))}
             properties[item.name] = shown
@@ -162,16 +184,18 @@ class Signature:
         args, kwargs = self.spread(values, inject)
         return function(*args, **kwargs)
 
-    def _named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        if len(args) > len(self._positional):
-            most = len(self._positional)
+    def _named(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], positional: tuple[str, ...]
+    ) -> dict[str, Any]:
+        if len(args) > len(positional):
+            most = len(positional)
             raise InvalidArguments(
                 f"{self.name} takes at most {most} positional arguments, got {len(args)}.",
                 path="",
                 expected=f"at most {most} positional arguments",
                 got=f"{len(args)}",
             )
-        given = dict(zip(self._positional, args, strict=False))
+        given = dict(zip(positional, args, strict=False))
         for name in given:
             if name in kwargs:
                 raise Misfit("given twice, by position and by name").within(name).as_error()

@@ -16,7 +16,7 @@ from ascertain.values.annotations import Names, Reader
 from ascertain.values.canonical import MAX_BYTES, MAX_DEPTH, canonical, canonical_native
 from ascertain.values.foreign import NotUnderstood
 from ascertain.values.misfit import Misfit
-from ascertain.values.shapes import AnyShape, Shape
+from ascertain.values.shapes import AnyShape, Definitions, Schema, Shape
 from ascertain.values.walk import measure
 
 # Of a body that returns one of these, the list of what it gave is the result.
@@ -73,6 +73,11 @@ class Codec:
         except Misfit:
             return canonical_native(value, max_bytes=max_bytes)
         return canonical(form, max_bytes=max_bytes)
+
+    def schema(self) -> tuple[Schema, Schema]:
+        """What is promised of the stored result, as JSON schema, and its named parts."""
+        defs = Definitions()
+        return self._shape.schema(defs), defs.parts
 
     def decode(self, text: str) -> Any:
         """The result that a stored text stands for."""

@@ -273,3 +273,116 @@ WHERE id = :id AND lease_owner IS NULL AND (due_at IS NULL OR due_at > :now)
 -- name: actions_of_chain (chain)
 SELECT {action} FROM action WHERE id IN (SELECT action_id FROM member WHERE chain = :chain)
 ORDER BY id;
+-- name: session_of (tenant, id)
+SELECT tenant, id, principal, version, epoch, opened_at, seen_at, expires_at
+FROM session WHERE tenant = :tenant AND id = :id;
+
+-- name: open_session (tenant, id, principal, epoch, now, expires_at)
+INSERT INTO session (tenant, id, principal, version, epoch, opened_at, seen_at, expires_at)
+VALUES (:tenant, :id, :principal, 0, :epoch, :now, :now, :expires_at)
+ON CONFLICT (tenant, id) DO UPDATE SET seen_at = excluded.seen_at,
+    expires_at = CASE WHEN session.expires_at > excluded.seen_at AND excluded.expires_at > session.expires_at
+                      THEN excluded.expires_at ELSE session.expires_at END;
+
+-- name: next_version (tenant, id)
+UPDATE session SET version = version + 1 WHERE tenant = :tenant AND id = :id RETURNING version;
+
+-- name: context_now (tenant, session)
+-- The current value of each key, and whether its writer was undone since.
+SELECT c."key", c.version, c.value, c.why, c.writer, c.chain, c.superseded, c.began_at, c.at,
+    CASE WHEN a.state = 'compensated' THEN 1 ELSE 0 END, coalesce(a.tool, '')
+FROM context c LEFT JOIN action a ON a.id = c.writer
+WHERE c.tenant = :tenant AND c.session = :session AND c.superseded = 0
+  AND c.version = (
+    SELECT max(o.version) FROM context o
+    WHERE o.tenant = c.tenant AND o.session = c.session AND o."key" = c."key" AND o.superseded = 0
+  )
+ORDER BY c."key";
+
+-- name: context_of (tenant, session)
+-- Every value that is kept, oldest first.
+SELECT c."key", c.version, c.value, c.why, c.writer, c.chain, c.superseded, c.began_at, c.at,
+    CASE WHEN a.state = 'compensated' THEN 1 ELSE 0 END, coalesce(a.tool, '')
+FROM context c LEFT JOIN action a ON a.id = c.writer
+WHERE c.tenant = :tenant AND c.session = :session
+ORDER BY c.version;
+
+-- name: context_version (tenant, session, key)
+-- The version of the current value; 0 where there is none.
+SELECT coalesce(max(version), 0) FROM context
+WHERE tenant = :tenant AND session = :session AND "key" = :key AND superseded = 0;
+
+-- name: context_bytes (tenant, session, key)
+-- How much the current values of the other keys hold together.
+SELECT coalesce(sum(c.bytes), 0) FROM context c
+WHERE c.tenant = :tenant AND c.session = :session AND c."key" <> :key AND c.superseded = 0
+  AND c.version = (
+    SELECT max(o.version) FROM context o
+    WHERE o.tenant = c.tenant AND o.session = c.session AND o."key" = c."key" AND o.superseded = 0
+  );
+
+-- name: put_context (tenant, session, key, version, value, why, writer, chain, superseded, began_at, at, bytes)
+INSERT INTO context (tenant, session, "key", version, value, why, writer, chain, superseded, began_at, at, bytes)
+VALUES (:tenant, :session, :key, :version, :value, :why, :writer, :chain, :superseded, :began_at, :at, :bytes);
+
+-- name: forget_context (tenant, session, key, version, current)
+-- All up to a version, but the current value.
+DELETE FROM context
+WHERE tenant = :tenant AND session = :session AND "key" = :key AND version <= :version
+  AND version <> :current;
+
+-- name: kept_version (tenant, session, key, kept)
+-- The newest version that is beyond the number of those that are kept.
+SELECT version FROM context WHERE tenant = :tenant AND session = :session AND "key" = :key
+ORDER BY version DESC LIMIT 1 OFFSET :kept;
+
+-- name: put_pledge (tenant, session, key, action_id, base)
+INSERT INTO pledge (tenant, session, "key", action_id, base)
+VALUES (:tenant, :session, :key, :action_id, :base) ON CONFLICT DO NOTHING;
+
+-- name: pledge_base (tenant, session, key, action_id)
+SELECT base FROM pledge
+WHERE tenant = :tenant AND session = :session AND "key" = :key AND action_id = :action_id;
+
+-- name: drop_pledges (tenant, session, key, action_id)
+DELETE FROM pledge
+WHERE tenant = :tenant AND session = :session AND "key" = :key AND action_id = :action_id;
+
+-- name: pledges_of (tenant, session)
+-- Pledges of actions that are still open.
+SELECT c."key", c.action_id, c.base, a.state, a.final
+FROM pledge c JOIN action a ON a.id = c.action_id
+WHERE c.tenant = :tenant AND c.session = :session
+  AND a.state IN ('prepared', 'sent', 'unknown', 'rejected') AND a.final = 0
+ORDER BY c.base;
+
+-- name: undone_of (tenant, session)
+-- Whoever wrote something that is kept, and was undone since.
+SELECT DISTINCT a.id FROM context c JOIN action a ON a.id = c.writer
+WHERE c.tenant = :tenant AND c.session = :session AND a.state = 'compensated';
+
+-- name: first_detail (action_id)
+SELECT detail FROM event WHERE action_id = :action_id AND n = 1;
+
+-- name: sessions_expired (before, limit)
+SELECT tenant, id FROM session
+WHERE cleared_at IS NULL AND expires_at <= :before ORDER BY expires_at LIMIT :limit;
+
+-- name: session_open_actions (tenant, session)
+SELECT count(*) FROM action
+WHERE session = :session AND tenant = :tenant AND final = 0
+  AND state NOT IN ('confirmed', 'compensated') AND mode <> 'observe';
+
+-- name: clear_context (tenant, session)
+DELETE FROM context WHERE tenant = :tenant AND session = :session;
+
+-- name: clear_pledges (tenant, session)
+DELETE FROM pledge WHERE tenant = :tenant AND session = :session;
+
+-- name: session_cleared (tenant, id, now)
+UPDATE session SET cleared_at = :now WHERE tenant = :tenant AND id = :id;
+
+-- name: renew_session (tenant, id, principal, epoch, now, expires_at)
+UPDATE session SET epoch = :epoch, version = version + 1, opened_at = :now, seen_at = :now,
+    expires_at = :expires_at, cleared_at = NULL
+WHERE tenant = :tenant AND id = :id AND principal = :principal;

@@ -17,7 +17,7 @@ from ascertain.model.chain import (
     TurnChain,
     Weight,
 )
-from ascertain.model.operations import Advance, Advanced, Blocked, Kept, Lost, Reserve, Reserved
+from ascertain.model.operations import Advance, Advanced, Blocked, Lost, Reserve, Reserved, Told
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import Event, State
 from ascertain.store.ledger import Ledger
@@ -67,7 +67,7 @@ class ChainStoreRules:
     def test_nothing_is_sent_forward_in_a_chain_that_goes_back(self, ledger: Ledger) -> None:
         """Neither a new step nor one that is sent again; what undoes goes on."""
         lost = _told(ledger, advance(_step(ledger, "stock"), Event.LOSE, State.UNKNOWN))
-        submit(ledger, TurnChain(chain="c1", reason="asked", now=NOW), Kept)
+        submit(ledger, TurnChain(chain="c1", reason="asked", now=NOW), Told)
         blocked: Blocked = submit(ledger, _joining("ship"), Blocked)
         assert blocked.why == "chain_turned_back"
         again = advance(lost, Event.SEND, State.SENT, attempt=2)
@@ -79,25 +79,25 @@ class ChainStoreRules:
         """A second turn changes nothing, and a stop holds for what undoes, too."""
         _step(ledger, "stock")
         for reason in ("first", "second"):
-            submit(ledger, TurnChain(chain="c1", reason=reason, now=NOW), Kept)
+            submit(ledger, TurnChain(chain="c1", reason=reason, now=NOW), Told)
         assert _around(ledger).chain.reason == "first"
-        submit(ledger, StopChain(chain="c1", reason="stop", now=NOW), Kept)
+        submit(ledger, StopChain(chain="c1", reason="stop", now=NOW), Told)
         blocked: Blocked = submit(ledger, _joining("undo:stock", undoes="a"), Blocked)
         assert blocked.why == "chain_stopped"
 
     def test_a_plan_is_taken_when_it_is_due_or_its_runner_is_gone(self, ledger: Ledger) -> None:
         """By one of those who come; and not before."""
         planned = CHAIN._replace(plan="{}", due_at=NOW + 10, owner="runner")
-        submit(ledger, OpenChain(chain=planned), Kept)
+        submit(ledger, OpenChain(chain=planned), Told)
         assert ledger.chains.owners() == ["runner"]
         assert ledger.chains.next_due_at() == NOW + 10
         early = TakeChains(owner="w", now=NOW, until=NOW + 60)
-        assert submit(ledger, early, Kept).value == ()
+        assert submit(ledger, early, Told).value == ()
         gone = TakeChains(owner="w", now=NOW, until=NOW + 60, gone=frozenset({"runner"}))
-        (taken,) = submit(ledger, gone, Kept).value
+        (taken,) = submit(ledger, gone, Told).value
         assert (taken.owner, taken.due_at) == ("w", NOW + 60)
-        assert submit(ledger, gone, Kept).value == ()
-        submit(ledger, ScheduleChain(chain="c1", due_at=None), Kept)
+        assert submit(ledger, gone, Told).value == ()
+        submit(ledger, ScheduleChain(chain="c1", due_at=None), Told)
         assert ledger.chains.next_due_at() is None
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import Any
 
 from ascertain.model.action import ActionRecord
+from ascertain.model.session import Kept, Needs, Provides
 from ascertain.store.ledger import Advanced, ClaimBy, Ledger, Reserved, Take, Taken
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.samples import (
@@ -43,6 +45,21 @@ def take_all(place: Place, start: Any, owner: str, told: Any) -> None:
     while taken := must(ledger.submit([take])[0], Taken).records:
         mine.extend(record.id for record in taken)
     told.put(mine)
+    ledger.close()
+
+
+def provide_one(place: Place, start: Any, told: Any) -> None:
+    """Begin to provide a key of the session, and finish at the same instant as everybody else."""
+    ledger = place.open()
+    action = wanted(f"provider-{os.getpid()}")
+    needs = Needs(now=NOW, expires_at=NOW + 60, epoch="epoch-1", pledges=("order_id",))
+    begin = replace(reserve_sent(action), beside=(needs,))
+    (sent,) = records(ledger.submit([begin]), Reserved)
+    start.wait()
+    value = Kept("order_id", f'"{sent.id}"')
+    brings = Provides(values=(value,), now=NOW, began_at=NOW, limit_bytes=1000)
+    must(ledger.submit([replace(confirm(sent), beside=(brings,))])[0], Advanced)
+    told.put(sent.id)
     ledger.close()
 
 

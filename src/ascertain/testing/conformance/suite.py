@@ -10,6 +10,7 @@ from ascertain.store.ledger import Ledger
 from ascertain.testing.conformance.chain import BurialRules, ChainRules, SecretRules
 from ascertain.testing.conformance.chains import ChainStoreRules
 from ascertain.testing.conformance.claiming import ClaimRules
+from ascertain.testing.conformance.contexts import ContextRules
 from ascertain.testing.conformance.crowd import CrowdRules
 from ascertain.testing.conformance.differential import DifferentialRules
 from ascertain.testing.conformance.leases import LeaseRules
@@ -27,6 +28,7 @@ class StoreConformance(
     LeaseRules,
     ChainRules,
     ChainStoreRules,
+    ContextRules,
     BurialRules,
     SecretRules,
     CrowdRules,

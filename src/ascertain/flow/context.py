@@ -1,0 +1,174 @@
+"""A call in its session's context: the gate, the call behind it, and what it brings.
+
+What the gate did is told in the action's first event; a call that it does not let through is
+recorded as withdrawn, with the cause, and nothing is sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ascertain.errors import AscertainError
+from ascertain.flow.call import Ended, Wanted, call, read
+from ascertain.flow.effects import Flow, Look, Setting, admit, look, reserve, tell, vet
+from ascertain.flow.gate import Held, Need, Passage, Passed, pass_gate, refuse
+from ascertain.model.operations import Reserve, Reserved
+from ascertain.model.outcome import Kind
+from ascertain.model.session import Needs, Provides
+from ascertain.model.tables import By, State
+from ascertain.rules import fold
+from ascertain.rules.budget import Turn
+from ascertain.rules.context import values_of
+from ascertain.rules.gate import GateReason
+from ascertain.rules.moves import Move
+
+REGATES = 3
+NOT_KEPT = "context_not_recorded"
+
+
+def write_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
+    """Make a guarded write that provides or needs something of its session's context.
+
+    :raises ForeignSession: the session is another principal's; nothing was sent.
+    :raises SessionExpired: it has ended; nothing was sent.
+    :raises NotShown: the caller names something that was not shown in it; nothing was sent.
+    """
+    passage = Passage()
+    for _ in range(REGATES):
+        if setting.contract.context_keys:
+            passed = yield from pass_gate(setting, need, turn, passage)
+        else:
+            passed = _unread(need)
+        if isinstance(passed, Held):
+            return (yield from _hold(setting, need, turn, passage, passed))
+        wanted, values = passed.made
+        if need.chained:
+            wanted = yield from admit(wanted, need.place)
+        denied = wanted.denied or (yield from vet(values))
+        pledges = () if denied is not None else tuple(setting.contract.provides)
+        needs = Needs(
+            now=setting.clock(), expires_at=need.expires_at, epoch=need.epoch, pledges=pledges,
+            read=tuple((key, seen.version) for key, seen in passed.read.items()),
+        )  # fmt: skip
+        wanted = wanted._replace(
+            denied=denied, beside=(*wanted.beside, needs), told=_told(passage, passed)
+        )
+        ended = yield from call(setting, wanted, turn)
+        if ended.blocked is None:
+            return ended
+        refuse(need, ended.blocked.why)
+        passage.tiers.append(["again", ended.blocked.why])
+    keys = setting.contract.context_keys
+    return (
+        yield from _hold(setting, need, turn, passage, Held(reason=GateReason.STALE, keys=keys))
+    )
+
+
+def read_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
+    """Make a guarded read that provides or needs context. What it brings is recorded in one commit.
+
+    :raises ForeignSession: the session is another principal's; nothing was sent.
+    :raises SessionExpired: it has ended; nothing was sent.
+    :raises NotShown: the caller names something that was not shown in it; nothing was sent.
+    """
+    passage = Passage()
+    passed = yield from pass_gate(setting, need, turn, passage)
+    if isinstance(passed, Held):
+        return (yield from _hold(setting, need, turn, passage, passed))
+    wanted, values = passed.made
+    yield from vet(values)
+    if need.chained:
+        wanted = yield from admit(wanted, need.place)
+    ended = yield from read(setting, wanted.record, turn)
+    keeps = setting.contract.provides or wanted.record.chain
+    if ended.record.state is not State.CONFIRMED or not keeps:
+        return ended
+    return (yield from _keep(setting, need, wanted, ended, passage, passed))
+
+
+def _keep(
+    setting: Setting, need: Need, wanted: Wanted, ended: Ended, passage: Passage, passed: Passed
+) -> Flow[Ended]:
+    """Record a read with its result, and what it brings to the session."""
+    now, record = setting.clock(), ended.record
+    result = ended.report.result if ended.report is not None else None
+    contract, limit = setting.contract, setting.context_limit_bytes
+    kept = values_of(contract, result, record.provider_ref, limit_bytes=limit)
+    needs = Needs(now=now, expires_at=need.expires_at, epoch=need.epoch)
+    brings = Provides(
+        values=kept, now=now, began_at=passed.began_at, limit_bytes=limit, base=passed.base
+    )
+    move = _as_recorded(setting, wanted, ended, now)
+    reserved = wanted._replace(told=_told(passage, passed))
+    try:
+        reply = yield from reserve(
+            Reserve(
+                record=move.after,
+                drafts=(reserved.born, *move.drafts),
+                arguments=wanted.arguments,
+                contract_json=wanted.contract_json,
+                result=result,
+                beside=(*wanted.beside, needs, brings),
+            )
+        )
+    except AscertainError as error:
+        # the answer stands; what depends on it finds nothing, and reads for itself
+        yield from tell(record, NOT_KEPT, {"ledger": error.code})
+        return ended
+    if isinstance(reply, Reserved):
+        return ended._replace(record=reply.record)
+    why = getattr(reply, "why", "")
+    yield from tell(record, NOT_KEPT, {"ledger": why})
+    refuse(need, why)
+    return ended
+
+
+def _as_recorded(setting: Setting, wanted: Wanted, ended: Ended, now: float) -> Move:
+    """A read's moves, as one write: sent and confirmed."""
+    record, contract = ended.record, setting.contract
+    prepared = wanted.record.changed(provider_ref=None)
+    sent = fold.send(
+        prepared, contract, sender=setting.sender, lease_until=now, now=now, by=By.CALL
+    )
+    assert ended.outcome is not None
+    done = fold.settle(sent.after, contract, ended.outcome, now=now, wait_s=0.0)
+    after = done.after.changed(
+        attempt=max(1, record.attempt), due_at=None, ask_at=None, sends=record.sends
+    )
+    return Move(after, (*sent.drafts, *done.drafts))
+
+
+def _unread(need: Need) -> Passed:
+    """A call that needs nothing: the ledger checks its session as it stores the action."""
+    return Passed(filled={}, read={}, base=0, began_at=0.0, made=need.make({}, ""))
+
+
+def _hold(setting: Setting, need: Need, turn: Turn, passage: Passage, held: Held) -> Flow[Ended]:
+    """The call is not made: recorded as withdrawn, with the cause; nothing is sent.
+
+    One that was made before, by its id, is what it is, whatever its session has forgotten since.
+    """
+    if need.call_id:
+        known = (yield from look(Look(need.tenant, need.session, (), call_id=need.call_id))).called
+        if known is not None and known.principal == need.principal:
+            return Ended(known, "replayed" if known.terminal else "joined")
+    wanted = need.held(held.keys)
+    told = {**_tiers(passage), "held": {"reason": str(held.reason), "keys": list(held.keys)}}
+    if need.place is not None:
+        wanted = yield from admit(wanted, need.place)  # a step by that name has been tried
+    wanted = wanted._replace(denied=(Kind.WITHDRAWN, str(held.reason)), told=told)
+    return (yield from call(setting, wanted, turn))
+
+
+def _told(passage: Passage, passed: Passed) -> dict[str, Any]:
+    """What the first event says: the versions that were read, who wrote them, the tiers taken."""
+    told = _tiers(passage)
+    if passed.read:
+        told["context"] = {key: seen.version for key, seen in passed.read.items()}
+        told["writers"] = {key: seen.writer for key, seen in passed.read.items()}
+        told["filled"] = sorted(passed.filled)
+    return told
+
+
+def _tiers(passage: Passage) -> dict[str, Any]:
+    return {"tiers": list(passage.tiers)} if passage.tiers else {}

@@ -1,0 +1,378 @@
+"""Calls in their session's context: what the gate's effects do, and what a call needs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from ascertain.errors import AscertainError, ContractError, InvalidArguments
+from ascertain.flow.call import Wanted
+from ascertain.flow.effects import Admit, Fetch, Look, Looked, Settle, Vet
+from ascertain.flow.gate import Need, Source
+from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Beside
+from ascertain.model.session import Memory, Provides, Remembered
+from ascertain.model.tables import State
+from ascertain.rules.context import Declaration, tangles
+from ascertain.rules.gate import Tiers
+from ascertain.runtime.checks import Denied, denied, denied_async
+from ascertain.runtime.gathered import Gathered
+from ascertain.runtime.hands import Hands, log
+from ascertain.runtime.invoke import asked_in
+from ascertain.runtime.joining import admitted, admitted_async
+from ascertain.runtime.projector import Projector
+from ascertain.runtime.readiness import Readiness, own
+from ascertain.runtime.registry import Entry
+from ascertain.runtime.scope import Session, here
+from ascertain.store.ids import new_id
+from ascertain.store.ledger import Contexts as StoredContexts
+from ascertain.store.sessions import ProjectedContexts, SessionStore, open_sessions
+from ascertain.values.canonical import canonical_native
+
+if TYPE_CHECKING:
+    from ascertain.rules.budget import Turn
+    from ascertain.runtime.calls import Calls, Options
+
+POLL_S = 0.02
+DEFAULT_TTL_S = 7 * 86_400.0
+DEFAULT_LIMIT_BYTES = 65_536
+
+
+class Contexts:
+    """The gate's hands: the ledger's memory of sessions, and what is under way in this process.
+
+    :param ttl_s: how long a session lives after it was last used.
+    :param session_keys: keys that the application itself provides.
+    :param sessions: URL of a session store that serves what the ledger knows; None: it does.
+    """
+
+    def __init__(
+        self,
+        hands: Hands,
+        *,
+        tiers: Tiers,
+        ttl_s: float,
+        session_keys: Iterable[str],
+        sessions: str | None = None,
+    ) -> None:
+        self.hands = hands
+        self._projected: ProjectedContexts | None = None
+        self._projector = Projector()
+        self._sessions: SessionStore | None = None
+        if sessions is not None:
+            self._sessions = open_sessions(sessions)
+            self._projected = ProjectedContexts(hands.ledger.contexts, self._sessions)
+        self.tiers = tiers
+        self.ttl_s = ttl_s
+        self.session_keys = frozenset(session_keys)
+        self.readiness = Readiness()
+        self._looks: Gathered[Look, Looked] = Gathered(self.look)
+        self._checked = -1
+        self._providers: dict[str, list[Entry]] = {}
+
+    @property
+    def store(self) -> StoredContexts:
+        """What remembers: the ledger, or a projection of it."""
+        return self._projected or self.hands.ledger.contexts
+
+    def warn(self) -> None:
+        """Say at start-up what is wrong with how the session store is set up."""
+        for sentence in self._sessions.findings() if self._sessions is not None else ():
+            log.warning("%s", sentence)
+
+    def written(self, record: ActionRecord, beside: tuple[Beside, ...]) -> None:
+        """Something was committed to a session: its projection follows, beside the call."""
+        projected = self._projected
+        if projected is None or not any(isinstance(one, Provides) for one in beside):
+            return
+        truth = self.hands.ledger.contexts
+        tenant, session = record.tenant, record.session
+        self._projector.soon(
+            (tenant, session), lambda: projected.keep(truth.memory(tenant, session))
+        )
+
+    def clear_expired(self, limit: int) -> int:
+        """Forget what ended sessions remember; returns how many there were."""
+        now = self.hands.clock()
+        return self.store.clear_expired(before=now, now=now, limit=limit)
+
+    def close(self) -> None:
+        """End what runs beside the calls."""
+        self._projector.close()
+        if self._sessions is not None:
+            self._sessions.close()
+
+    # -- before a call --------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse tools that cannot be kept together.
+
+        :raises ContractError: a required key that nobody provides, or reads that need each other.
+        """
+        registry = self.hands.registry
+        if self._checked == len(registry):
+            return
+        found = self.findings()
+        if found:
+            tool, sentence = found[0]
+            raise ContractError(f"{tool} {sentence}.")
+        self._providers = {}
+        for entry in registry:
+            for key in entry.contract.provides:
+                self._providers.setdefault(key, []).append(entry)
+        self._checked = len(registry)
+
+    def findings(self) -> list[tuple[str, str]]:
+        """What the tools cannot keep together: the tool, and a sentence without its name."""
+        tools = [declaration_of(entry) for entry in self.hands.registry if not entry.observed]
+        return tangles(tools, self.session_keys)
+
+    def under_way(self, entry: Entry, session: Session) -> AbstractContextManager[None]:
+        """The call of a tool; from its first moment on, others see what it will provide."""
+        keys = entry.contract.provides
+        if not keys:
+            return nullcontext()
+        scope = session.scope
+        return self.readiness.under_way((scope.tenant, scope.session), tuple(keys))
+
+    def need(
+        self,
+        calls: Calls,
+        entry: Entry,
+        session: Session,
+        given: Mapping[str, Any],
+        options: Options,
+        turn: Turn,
+        *,
+        is_async: bool,
+    ) -> Need:
+        """What one call needs, and how an action is made of it."""
+        self.check()
+        scope, contract = session.scope, entry.contract
+        _refuse_fillers(entry, given)
+
+        def make(filled: Mapping[str, Any], chain: str) -> tuple[Wanted, dict[str, Any]]:
+            bound = entry.signature.bind((), {**given, **filled})
+            wanted = calls.wanted(entry, bound, scope, options, turn)
+            joined = scope.chain or chain
+            if not joined and contract.provides:
+                joined = wanted.record.id  # it is the first of what may follow from it
+            return _joining(wanted, joined), bound.values
+
+        def held(keys: tuple[str, ...]) -> Wanted:
+            return calls.held(entry, scope, options, turn, canonical_native(dict(given)), keys)
+
+        def sources(key: str, found: Remembered | None) -> tuple[Source, ...]:
+            return self._sources(entry, key, found, is_async=is_async)
+
+        return Need(
+            tenant=scope.tenant,
+            session=scope.session,
+            principal=scope.principal,
+            call_id=options.call_id or "",
+            given=given,
+            expires_at=self.hands.clock() + self.ttl_s,
+            epoch=new_id(),
+            tiers=self.tiers,
+            sources=sources,
+            elsewhere=self.session_keys | self._providers.keys(),
+            make=make,
+            held=held,
+            chained=session.joined is not None,
+            place=options.place if session.joined is not None else None,
+        )
+
+    def _sources(
+        self, caller: Entry, key: str, found: Remembered | None, *, is_async: bool
+    ) -> tuple[Source, ...]:
+        """The reads that can be run for a key: its writer, else one that needs nobody."""
+        sources: list[Source] = []
+        registry = self.hands.registry
+        writer = registry.find(found.tool) if found is not None and found.tool else None
+        if found is not None and writer is not None and _can_run(writer, is_async):
+            sources.append(Source(writer.name, found.writer))
+        for entry in self._providers.get(key, ()):
+            runs = entry is not caller and _can_run(entry, is_async)
+            if runs and declaration_of(entry).runs_by_itself:
+                sources.append(Source(entry.name))
+        return tuple(sources)
+
+    # -- the gate's effects ---------------------------------------------------------------------
+
+    def look(self, asked: Look) -> Looked:
+        """What the ledger remembers, and what is under way here."""
+        contexts = self.store
+        # what is under way comes first: what ends between the two is in the ledger by then
+        active = self.readiness.active((asked.tenant, asked.session), asked.keys)
+        if asked.keys:
+            memory = contexts.memory(asked.tenant, asked.session)
+        else:
+            memory = Memory(contexts.session(asked.tenant, asked.session))
+        history = contexts.history(asked.tenant, asked.session) if asked.history else []
+        called = None
+        if asked.call_id:
+            called = contexts.called(asked.tenant, asked.session, asked.call_id)
+        return Looked(memory, active, tuple(history), called)
+
+    async def look_async(self, asked: Look) -> Looked:
+        """The same; the loop is not blocked."""
+        active = self.readiness.active((asked.tenant, asked.session), asked.keys)
+        looked = await self._looks.ask(asked)
+        return looked._replace(active=active)
+
+    def settle(self, asked: Settle) -> float:
+        """Wait until there is news of a key; returns how long that was."""
+        bell = threading.Event()
+        place = (asked.look.tenant, asked.look.session)
+        began = time.monotonic()
+        with self.readiness.listening(place, bell.set):
+            while True:
+                left = asked.seconds - (time.monotonic() - began)
+                if left <= 0 or self._has_news(asked):
+                    return time.monotonic() - began
+                bell.wait(min(left, POLL_S))
+                bell.clear()
+
+    async def settle_async(self, asked: Settle) -> float:
+        """The same; the loop is not blocked."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        bell = asyncio.Event()
+        place = (asked.look.tenant, asked.look.session)
+        began = time.monotonic()
+
+        def ring() -> None:
+            loop.call_soon_threadsafe(bell.set)
+
+        with self.readiness.listening(place, ring):
+            while True:
+                left = asked.seconds - (time.monotonic() - began)
+                news = self._local_news(asked)
+                if news is None:
+                    news = await loop.run_in_executor(None, self._ledger_news, asked)
+                if left <= 0 or news:
+                    return time.monotonic() - began
+                try:
+                    await asyncio.wait_for(bell.wait(), min(left, POLL_S))
+                except TimeoutError:
+                    continue
+                bell.clear()
+
+    def _has_news(self, asked: Settle) -> bool:
+        local = self._local_news(asked)
+        return self._ledger_news(asked) if local is None else local
+
+    def _local_news(self, asked: Settle) -> bool | None:
+        """Whether calls of this process bring news; None: ask the ledger."""
+        place = (asked.look.tenant, asked.look.session)
+        was = asked.looked.active.get(asked.key, (0, 0))[0]
+        now = self.readiness.active(place, (asked.key,)).get(asked.key, (0, 0))[0]
+        if was != now:
+            return True
+        return False if now else None
+
+    def _ledger_news(self, asked: Settle) -> bool:
+        memory = self.store.outline(asked.look.tenant, asked.look.session)
+        return _seen(memory) != _seen(asked.looked.memory)
+
+    def fetch(self, calls: Calls, asked: Fetch) -> bool:
+        """Run a read for its result's sake; a refusal or an error of its own is no answer."""
+        entry = self.hands.registry.get(asked.tool)
+        try:
+            return calls.call(entry, (), self._like(entry, asked)).state is State.CONFIRMED
+        except AscertainError as error:
+            log.warning("%s could not be read for a call that needs it: %s", entry.name, error.code)
+            return False
+
+    async def fetch_async(self, calls: Calls, asked: Fetch) -> bool:
+        """The same on the running loop."""
+        import asyncio
+
+        entry = self.hands.registry.get(asked.tool)
+        loop = asyncio.get_running_loop()
+        try:
+            given = await loop.run_in_executor(None, self._like, entry, asked)
+            return (await calls.call_async(entry, (), given)).state is State.CONFIRMED
+        except AscertainError as error:
+            log.warning("%s could not be read for a call that needs it: %s", entry.name, error.code)
+            return False
+
+    def _like(self, entry: Entry, asked: Fetch) -> dict[str, Any]:
+        """The arguments of the earlier read, without those that the context fills."""
+        if not asked.like:
+            return {}
+        text = self.hands.ledger.arguments(asked.like)
+        if text is None:
+            return {}
+        filled = entry.contract.context.keys()
+        values = entry.signature.restore(text)
+        return {name: value for name, value in values.items() if name not in filled}
+
+    def vet(self, entry: Entry, asked: Vet) -> Denied | None:
+        """Permission, consent, preconditions."""
+        session = here()
+        return denied(entry, session, asked_in(entry, session.scope, asked.values))
+
+    async def vet_async(self, entry: Entry, asked: Vet) -> Denied | None:
+        """The same, for checks that may be coroutines."""
+        session = here()
+        return await denied_async(entry, session, asked_in(entry, session.scope, asked.values))
+
+    def admit(self, entry: Entry, asked: Admit) -> Wanted:
+        """The call as a step of its chain."""
+        chain = here().joined
+        assert chain is not None
+        return admitted(chain, entry, asked.wanted, asked.place)
+
+    async def admit_async(self, entry: Entry, asked: Admit) -> Wanted:
+        """The same; the loop is not blocked."""
+        chain = here().joined
+        assert chain is not None
+        return await admitted_async(chain, entry, asked.wanted, asked.place)
+
+    def arriving(self, beside: tuple[Beside, ...]) -> None:
+        """An answer is in hand, and about to be committed with what it brings."""
+        activity = own.get()
+        if activity is not None and any(isinstance(one, Provides) for one in beside):
+            activity.pending = True
+
+
+def declaration_of(entry: Entry) -> Declaration:
+    """A tool, as far as the context goes."""
+    return Declaration(contract=entry.contract, parameters=entry.signature.required)
+
+
+def _can_run(entry: Entry, is_async: bool) -> bool:
+    """Whether the gate of such a call can run the tool: a read, and no coroutine in sync code."""
+    return entry.contract.is_read and not entry.observed and (is_async or not entry.is_async)
+
+
+def _refuse_fillers(entry: Entry, given: Mapping[str, Any]) -> None:
+    for name, key in entry.contract.context.items():
+        if name in given:
+            raise InvalidArguments(
+                f"{entry.name}: {name} comes from the session ({key}), not from the caller; "
+                "nothing was sent.",
+                path=name, expected="no such argument", got="a value of the caller's",
+            )  # fmt: skip
+
+
+def _joining(wanted: Wanted, chain: str) -> Wanted:
+    """The same action as a member of a chain, also where it replaces an earlier one."""
+    if wanted.record.chain == chain:
+        return wanted
+    rebuild = wanted.rebuild
+
+    def rebuilt(earlier: ActionRecord) -> ActionRecord:
+        return rebuild(earlier).changed(chain=chain)
+
+    return wanted._replace(record=wanted.record.changed(chain=chain), rebuild=rebuilt)
+
+
+def _seen(memory: Memory) -> tuple[Any, ...]:
+    version = memory.session.version if memory.session is not None else 0
+    return version, memory.pledges
