@@ -574,7 +574,7 @@ def test_req_S09_a_blocked_call_tells_the_person_in_plain_words(shop):
         assert held.say() == "Preparing your data; one moment, please."
         assert held.say("zh-CN") == "请稍等，正在准备数据"
         assert held.facts()["next_allowed"] == ["wait", "call_again"]
-        assert session.facts()["workflow_state"] == "refused"
+        assert session.facts()["workflow_state"] == "not_started"
 
 
 def test_req_S16_every_blocked_and_repaired_call_is_on_record_with_its_cause(shop, caplog):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 import pytest
 
 from ascertain import Absent, Ascertain, Budget, Found, key
 from ascertain.rules.gate import Tiers
 from ascertain.store.ledger import Filter
-from ascertain.testing.crash import GATE_POINTS, crash_everywhere
+from ascertain.testing.crash import GATE_POINTS, STEP_POINTS, crash_everywhere
 
 BRIEF = Budget(turn_s=2.0, send_deadline_s=0.5, backoff_s=0.01, backoff_max_s=0.05)
 
@@ -17,9 +18,14 @@ BRIEF = Budget(turn_s=2.0, send_deadline_s=0.5, backoff_s=0.01, backoff_max_s=0.
 class Desk:
     """One conversation over files: what the provider really did survives every process."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *, chained=False):
         self.folder = folder
+        self.chained = chained
         self.round = 0
+
+    def wish(self, session):
+        """What the second turn is for; a chain of its own, or just the conversation."""
+        return session.chain("refund the new order") if self.chained else nullcontext()
 
     def next(self):
         self.round += 1
@@ -71,7 +77,11 @@ class Desk:
             held = session.call("refund", {})  # nothing is known yet: waits, then asks
             assert held.reason == "context_missing"
             session.call("query_order", {"which": "old"})
-        with app.session("chat-42", principal="u7", turn="2") as session:
+        with (
+            app.session("chat-42", principal="u7", turn="2") as session,
+            self.wish(session) as wish,
+        ):
+            session = wish.session if wish is not None else session
             session.call("query_order", {"which": "new"})
             session.call("refund", {})
         app.close()
@@ -80,7 +90,11 @@ class Desk:
         """A fresh process: the worker, and the same turn of the conversation once more."""
         app = self.app(plan)
         deadline = 200
-        with app.session("chat-42", principal="u7", turn="2") as session:
+        with (
+            app.session("chat-42", principal="u7", turn="2") as session,
+            self.wish(session) as wish,
+        ):
+            session = wish.session if wish is not None else session
             session.call("query_order", {"which": "new"})
             while not session.call("refund", {}).confirmed and deadline:
                 app.recover()
@@ -90,8 +104,9 @@ class Desk:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_req_S13_killed_anywhere_the_right_order_is_refunded_once(tmp_path):
-    desk = Desk(tmp_path)
+@pytest.mark.parametrize("chained", [False, True], ids=["conversation", "chain"])
+def test_req_S13_killed_anywhere_the_right_order_is_refunded_once(tmp_path, chained):
+    desk = Desk(tmp_path, chained=chained)
     seen = set()
     for crash in crash_everywhere(desk.converse, desk.again, before=desk.next):
         seen |= set(crash.passed)
@@ -105,4 +120,5 @@ def test_req_S13_killed_anywhere_the_right_order_is_refunded_once(tmp_path):
         assert context["refund"] == '"R-new-order"', f"{crash}: confirmed, and the session knows"
         assert list(app.ledger.verify()) == []
         app.close()
-    assert seen >= GATE_POINTS, "every effect of the gate was killed at"
+    points = GATE_POINTS | STEP_POINTS if chained else GATE_POINTS
+    assert seen >= points, "every effect of the gate was killed at"

@@ -41,7 +41,9 @@ EFFECTS: tuple[type, ...] = (
 )  # fmt: skip
 
 # What a call in its session's context does before it.
-GATE_EFFECTS: tuple[type, ...] = (Look, Settle, Fetch, Vet, Admit)
+GATE_EFFECTS: tuple[type, ...] = (Look, Settle, Fetch, Vet)
+# And where that call is a step of a chain.
+STEP_EFFECTS: tuple[type, ...] = (Admit,)
 
 
 def _points(effects: tuple[type, ...]) -> frozenset[str]:
@@ -51,6 +53,7 @@ def _points(effects: tuple[type, ...]) -> frozenset[str]:
 
 POINTS: frozenset[str] = _points(EFFECTS)
 GATE_POINTS: frozenset[str] = _points(GATE_EFFECTS)
+STEP_POINTS: frozenset[str] = _points(STEP_EFFECTS)
 
 
 def point(effect: object, side: str) -> str:
