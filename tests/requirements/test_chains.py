@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -430,3 +431,32 @@ def test_no_model_calls_a_compensation(shop):
     session = shop.app.session("shop", principal="u7")
     with session, pytest.raises(NotAllowed, match="recovery only"):
         session.call("undo_stock", {"undone": {}})
+
+
+def test_req_S05_an_agents_call_by_its_session_joins_the_chain_or_turn_that_is_entered(app):
+    @app.tool(identity=["to"], key_lifetime="24h")
+    def send_mail(to: str) -> dict:
+        return {"id": f"M-{to}"}
+
+    with app.session("chat-42", principal="u7") as session:
+        with session.chain("tell everybody") as chain:
+            joined = session.call("send_mail", {"to": "ann"})
+        with session.turn("later"):
+            later = session.call("send_mail", {"to": "bob"})
+        outside = session.call("send_mail", {"to": "carl"})
+    assert (joined.record.chain, later.record.turn) == (chain.id, "later")
+    assert (outside.record.chain, outside.record.turn) == ("", "")
+
+
+def test_an_agents_calls_from_other_threads_are_its_sessions(app):
+    @app.tool(identity=["to"], key_lifetime="24h")
+    def send_mail(to: str) -> dict:
+        return {"id": f"M-{to}"}
+
+    with (
+        app.session("chat-42", principal="u7") as session,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        calls = [pool.submit(session.call, "send_mail", {"to": str(n)}) for n in range(8)]
+        assert all(call.result().confirmed for call in calls)
+    assert {action.record.session for action in session.actions()} == {"chat-42"}

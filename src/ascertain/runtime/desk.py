@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import ActionNotFound, ContractError, LedgerError, NotAllowed
@@ -25,7 +24,7 @@ from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.memory import SessionMemory
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.scope import Session, current
+from ascertain.runtime.scope import Session
 from ascertain.runtime.sync import SyncDriver
 from ascertain.values.arguments import parse_call
 
@@ -154,7 +153,7 @@ class Desk:
         kwargs = _fillable(entry, arguments)
         if entry.is_async:
             raise NotAllowed(f"{tool} is an async tool; use `await session.call_async(...)`.")
-        with nullcontext() if current.get() is session else session:
+        with session.acting():
             return self._calls.call(entry, (), kwargs, Options(call_id=call_id))
 
     async def call_by_name_async(
@@ -163,7 +162,7 @@ class Desk:
         """The same on the running loop."""
         entry = self._called(tool)
         kwargs = _fillable(entry, arguments)
-        with nullcontext() if current.get() is session else session:
+        with session.acting():
             return await self._calls.call_async(entry, (), kwargs, Options(call_id=call_id))
 
     def _called(self, tool: str) -> Entry:

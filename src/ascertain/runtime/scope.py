@@ -31,9 +31,10 @@ class Session:
     The principal comes from here and only from here, never from what a model supplies.
 
     :ivar consents: effects that the person agreed to; a tool with ``consent=`` needs its name here.
+    :ivar outer: the session of which this is a turn or a chain.
     """
 
-    __slots__ = ("_desk", "_token", "consents", "joined", "scope", "wish")
+    __slots__ = ("_desk", "_token", "consents", "joined", "outer", "scope", "wish")
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class Session:
             if not isinstance(value, str) or empty or not value.isprintable():
                 raise ContractError(f"A session's {name} must be a plain text, got {value!r:.40}.")
         self._desk = desk
+        self.outer: Session | None = None
         self._token: Token[Session | None] | None = None
         self.consents = consents
         self.wish = wish
@@ -76,7 +78,7 @@ class Session:
             self._desk, self.id, principal=self.principal, tenant=self.scope.tenant, turn=turn,
             chain=self.scope.chain, consents=self.consents, wish=self.wish,
         )  # fmt: skip
-        inner.joined = self.joined
+        inner.joined, inner.outer = self.joined, self
         with inner:
             yield inner
 
@@ -86,7 +88,7 @@ class Session:
             self._desk, self.id, principal=self.principal, tenant=self.scope.tenant,
             consents=self.consents, wish=self.wish,
         )  # fmt: skip
-        inner.joined = chain
+        inner.joined, inner.outer = chain, self
         inner.scope = replace(self.scope, chain=chain.id)
         return inner
 
@@ -225,6 +227,24 @@ class Session:
     ) -> Action[Any]:
         """The same for any tool, without blocking the loop."""
         return await self._desk.call_by_name_async(self, tool, arguments, call_id)
+
+    @contextmanager
+    def acting(self) -> Generator[None]:
+        """Code inside acts in this session: in the turn or chain of it that was entered here.
+
+        From any thread or task, and however often at once; unlike entering it.
+        """
+        inner = current.get()
+        while inner is not None and inner is not self:
+            inner = inner.outer
+        if inner is self:
+            yield
+            return
+        token = current.set(self)
+        try:
+            yield
+        finally:
+            current.reset(token)
 
     def __enter__(self) -> Self:
         if self._token is not None:
