@@ -18,7 +18,7 @@ from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.operations import Beside, Blocked, MustReplace, Reserve, Take
 from ascertain.model.outcome import Effect, Kind, Outcome, Report
 from ascertain.model.tables import By, Event, State
-from ascertain.rules import fold
+from ascertain.rules import approval, fold
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.decide import What, decide
 from ascertain.rules.moves import Move
@@ -29,6 +29,17 @@ BORN = Draft(None, Event.PREPARE, State.PREPARED, By.CALL, "prepared", 0, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Why a call is stored and not sent: it waits for a person, under a case of its own.
+
+    :param why: the case, ``approval`` or ``circuit_open``. :param until: for how long.
+    """
+
+    why: str
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """A call about to be reserved.
 
@@ -36,6 +47,7 @@ class Wanted:
         replaces an earlier, finally rejected action.
     :param denied: why it must not be sent (permission, precondition): recorded, never sent.
     :param beside: what has to hold, or to be written, when the intent is stored.
+    :param hold: why it is not sent before a person says so.
     """
 
     record: ActionRecord
@@ -44,6 +56,7 @@ class Wanted:
     rebuild: Callable[[ActionRecord], ActionRecord]
     denied: tuple[Kind, str] | None = None
     beside: tuple[Beside, ...] = ()
+    hold: Hold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +81,11 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
     """
     prepared = wanted.record
     while True:
-        first = _first_move(setting, prepared, wanted.denied)
+        first = _first_move(setting, prepared, wanted)
         reply = yield from reserve(
             Reserve(
                 record=first.after,
-                drafts=(BORN, *first.drafts),
+                drafts=first.drafts,
                 arguments=wanted.arguments,
                 contract_json=wanted.contract_json,
                 beside=wanted.beside,
@@ -85,7 +98,7 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
         prepared = wanted.rebuild(reply.previous)
     if reply.via != "new":
         return (yield from _again(setting, prepared, reply.record, reply.via, turn))
-    if wanted.denied is not None:
+    if reply.record.state is not State.SENT:
         return Ended(reply.record, "new")
     turn = turn.spend()
     landed = yield from make_attempt(setting, reply.record, turn)
@@ -126,17 +139,32 @@ _READ_ENDS = {
 }
 
 
-def _first_move(setting: Setting, prepared: ActionRecord, denied: tuple[Kind, str] | None) -> Move:
+def _first_move(setting: Setting, prepared: ActionRecord, wanted: Wanted) -> Move:
+    """How the intent is stored: on its way, refused before anything is sent, or waiting."""
     now = setting.clock()
-    if denied is not None:
-        kind, reason = denied
+    if wanted.denied is not None:
+        kind, reason = wanted.denied
         move = fold.withdraw(prepared, by=By.CALL, reason=reason, now=now)
-        return move._replace(after=move.after.changed(kind=kind))
+        return Move(move.after.changed(kind=kind), (BORN, *move.drafts))
+    if wanted.hold is not None:
+        return _held(prepared, wanted.arguments, wanted.hold, now)
     lease_until = now + setting.contract.budget.send_deadline_s + setting.lease_s
-    return fold.send(
+    move = fold.send(
         prepared, setting.contract, sender=setting.sender, lease_until=lease_until, now=now,
         by=By.CALL,
     )  # fmt: skip
+    return Move(move.after, (BORN, *move.drafts))
+
+
+def _held(prepared: ActionRecord, arguments: str, hold: Hold, now: float) -> Move:
+    """Stored under a case; what is asked for is said in the first event, which is covered."""
+    held = prepared.changed(
+        reason=hold.why, review=hold.why, review_at=now, send_by_at=hold.until, due_at=hold.until
+    )
+    detail: dict[str, object] = {"until": hold.until}
+    if hold.why == approval.WAITS:
+        detail = approval.request_detail(held, arguments)
+    return Move(held, (BORN._replace(reason=hold.why, detail=detail),))
 
 
 def _again(

@@ -26,6 +26,7 @@ from ascertain.model.operations import (
     Taken,
 )
 from ascertain.model.outcome import Report
+from ascertain.rules.decide import Held
 from ascertain.rules.moves import Move
 
 
@@ -72,9 +73,36 @@ class Inquire:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """May it (still) be sent? reply: ``yes``, ``no``, or ``unknown`` when it cannot be checked."""
+    """May it (still) be sent? reply: ``yes``, ``no``, or ``unknown`` when it cannot be checked.
+
+    Where sends of this tool wait for more than permission, :class:`Cleared` or :class:`Withheld`.
+    """
 
     record: ActionRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """It may be sent, by this approval (the number of its event)."""
+
+    approval: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withheld:
+    """It is permitted, and yet nothing may be sent now.
+
+    :param held: what holds it back. :param why: a stable code.
+    :param until: when to come back. :param ask: the provider may be asked whether it answers.
+    """
+
+    held: Held
+    why: str
+    until: float
+    ask: bool = False
+
+
+Permission = str | Cleared | Withheld
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +196,8 @@ def inquire(senders: tuple[str, ...]) -> Flow[frozenset[str]]:
     return reply
 
 
-def permit(record: ActionRecord) -> Flow[str]:
-    reply: str = yield Permit(record)
+def permit(record: ActionRecord) -> Flow[Permission]:
+    reply: Permission = yield Permit(record)
     return reply
 
 

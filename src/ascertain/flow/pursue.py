@@ -6,14 +6,23 @@ The caller's turn and the worker's pass run the same loop; only their patience d
 from __future__ import annotations
 
 from ascertain.flow.attempt import make_attempt
-from ascertain.flow.effects import Flow, Setting, advance, ask, pause, permit
+from ascertain.flow.effects import (
+    Cleared,
+    Flow,
+    Setting,
+    Withheld,
+    advance,
+    ask,
+    pause,
+    permit,
+)
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advanced
 from ascertain.model.outcome import Evidence, Outcome
 from ascertain.model.tables import By, State
-from ascertain.rules import budget, evidence, fold
+from ascertain.rules import breaker, budget, evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
-from ascertain.rules.decide import Decision, Reason, What, decide
+from ascertain.rules.decide import Decision, Held, Reason, What, decide
 from ascertain.rules.moves import Move
 from ascertain.rules.news.classify import judge_lookup
 from ascertain.rules.view import view_of
@@ -84,7 +93,10 @@ def look_up(
 def _send(setting: Setting, record: ActionRecord, turn: Turn | None) -> Flow[ActionRecord | None]:
     """Make one more attempt durable, after permission is checked again."""
     now = setting.clock()
-    match (yield from permit(record)):
+    permission = yield from permit(record)
+    match permission:
+        case Withheld():
+            return (yield from _hold_back(setting, record, turn, permission))
         case "no":
             if record.state is State.PREPARED:
                 move = fold.withdraw(record, by=By.WORKER, reason="permission", now=now)
@@ -101,9 +113,40 @@ def _send(setting: Setting, record: ActionRecord, turn: Turn | None) -> Flow[Act
                 lease_until=now + covers + setting.lease_s,
                 now=now,
                 by=By.CALL if turn is not None else By.WORKER,
+                approval=permission.approval if isinstance(permission, Cleared) else None,
             )
     reply = yield from advance(record, move)
     return reply.record if isinstance(reply, Advanced) else None
+
+
+def _hold_back(
+    setting: Setting, record: ActionRecord, turn: Turn | None, withheld: Withheld
+) -> Flow[ActionRecord]:
+    """It would be sent now, and must not be: decided anew, knowing that."""
+    now = setting.clock()
+    until = max(now, withheld.until)
+    decision = decide(view_of(record, setting.contract, now, turn, held=withheld.held))
+    match decision.what:
+        case What.LOOK_UP if withheld.ask:
+            record, lost = yield from look_up(setting, record, turn)
+            if lost or record.lease_owner != setting.sender:
+                return record
+            answered = record.evidence is not Evidence.UNANSWERED
+            return (yield from _let_go(setting, record, setting.clock() if answered else until))
+        case What.LOOK_UP | What.HOLD:
+            return (yield from _let_go(setting, record, until))
+        case What.REVIEW if withheld.held is Held.CIRCUIT:
+            manual_s = setting.contract.breaker.manual_s if setting.contract.breaker else 0.0
+            by_then = budget.manual_until(record, setting.contract, now + manual_s)
+            move = breaker.taken_by_hand(record, until=by_then, now=now)
+        case What.REVIEW:
+            move = evidence.open_review(record, reason=withheld.why, now=now)
+            if record.state is State.PREPARED:
+                move = move._replace(after=move.after.changed(due_at=record.send_by_at))
+        case _:
+            return (yield from _end(setting, record, decision))
+    reply = yield from advance(record, move)
+    return reply.record
 
 
 def _come_back(setting: Setting, record: ActionRecord, at: float) -> Flow[ActionRecord]:
@@ -127,7 +170,9 @@ def _end(setting: Setting, record: ActionRecord, decision: Decision) -> Flow[Act
         case What.HOLD if decision.reason is Reason.TURN_SPENT:
             return (yield from _let_go(setting, record, _next_at(record, setting)))
         case _:
-            move = fold.hold(record, due_at=None, now=now)
+            # a case that holds back what was not sent ends with the time in which it was wanted
+            waits = record.state is State.PREPARED and decision.what is What.REVIEW
+            move = fold.hold(record, due_at=record.send_by_at if waits else None, now=now)
     reply = yield from advance(record, move)
     return reply.record
 

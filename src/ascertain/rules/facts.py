@@ -45,6 +45,8 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
             entries = [query(contract)] if can_ask else []
             entries += [WAIT] if working else []
             return [*entries, MARK_PENDING, MANUAL_REVIEW]
+        case State.PREPARED if record.review is not None:
+            return [ASK_PERSON, WAIT]
         case State.PREPARED | State.SENT:
             return [WAIT, MARK_PENDING]
         case State.REJECTED:

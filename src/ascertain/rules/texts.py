@@ -10,11 +10,27 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
+from ascertain.rules.approval import CASES as FOR_APPROVAL
+from ascertain.rules.approval import DECLINED
+from ascertain.rules.breaker import WAITS as FOR_CIRCUIT
 
 LANGUAGES = ("en", "zh-CN")
 
 SENTENCES: dict[str, tuple[str, str]] = {
     "prepared": ("The {name} has not been sent yet.", "{name}尚未发出。"),
+    "awaits_approval": (
+        "The {name} waits for approval; nothing has been sent.",
+        "{name}等待审批，尚未提交。",
+    ),
+    "manual": (
+        "The {name} is not being sent automatically now; it is left to a person, and nothing has "
+        "been sent.",
+        "{name}暂停自动提交，已转人工处理，尚未提交。",
+    ),
+    "declined": (
+        "The {name} was not approved; nothing was sent.",
+        "{name}未获批准，没有提交。",
+    ),
     "sent": ("The {name} is being sent; there is no answer yet.", "{name}正在提交，尚无答复。"),
     "confirmed": (
         "The {name} is submitted: {provider_ref}. Its result is pending.",
@@ -96,6 +112,10 @@ def which(record: ActionRecord, contract: Contract) -> str:
             if record.evidence is Evidence.WORKING:
                 return "accepted"
             return "left_open" if contract.best_effort else "unknown"
+        case State.PREPARED if record.review == FOR_CIRCUIT:
+            return "manual"
+        case State.PREPARED if record.review in FOR_APPROVAL:
+            return "awaits_approval"
         case State.REJECTED if contract.is_read:
             return "read_unavailable" if not record.final else _BY_KIND.get(
                 record.kind, "rejected_not_done"
@@ -103,6 +123,8 @@ def which(record: ActionRecord, contract: Contract) -> str:
         case State.REJECTED:
             if not record.final:
                 return "rejected_temporary"
+            if record.reason == DECLINED:
+                return "declined"
             return _BY_KIND.get(record.kind, "rejected_not_done")
         case State.CONFIRMED if contract.is_read:
             return "read"

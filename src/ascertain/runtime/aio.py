@@ -23,6 +23,7 @@ from ascertain.flow.effects import (
     Inquire,
     Invoke,
     Pause,
+    Permission,
     Permit,
     Relate,
     Tell,
@@ -37,6 +38,7 @@ from ascertain.runtime.bodies import Bodies, TaskBody, ThreadBody
 from ascertain.runtime.checks import permitted_async, related_async
 from ascertain.runtime.committer import raised
 from ascertain.runtime.hands import Hands
+from ascertain.runtime.holding import cleared, waits_for_anything
 from ascertain.runtime.invoke import (
     Opening,
     answered,
@@ -132,8 +134,12 @@ class AsyncDriver:
     async def _inquire(self, senders: tuple[str, ...]) -> frozenset[str]:
         return self._hands.inquire(senders)
 
-    async def _permit(self, record: ActionRecord) -> str:
-        return await permitted_async(self._entry, record, await self._arguments(record))
+    async def _permit(self, record: ActionRecord) -> Permission:
+        said = await permitted_async(self._entry, record, await self._arguments(record))
+        if said != "yes" or not waits_for_anything(self._entry):
+            return said
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, cleared, self._hands, self._entry, record)
 
     async def _relate(self, record: ActionRecord, related_ref: str) -> bool:
         asked = asked_of(record, await self._arguments(record))

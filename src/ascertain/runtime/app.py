@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 from ascertain.errors import ActionNotFound, ContractError
 from ascertain.model.contract import Contract
 from ascertain.runtime.action import Action
+from ascertain.runtime.approving import approve, decline, digest_of, release
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.clock import Clock, LedgerClock
@@ -107,6 +108,8 @@ class Ascertain:
             contract = contract_of(said.get("name") or body.__name__, said)
             entry = self._entry(body, contract)
             entry.permission = said.get("permission")
+            rule = said.get("approval")
+            entry.approval = rule if callable(rule) else None
             entry.preconditions = dict(said.get("preconditions", {}))
             entry.consent = said.get("consent")
             entry.normalise = dict(said.get("normalise", {}))
@@ -252,6 +255,40 @@ class Ascertain:
         resolve(self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence)
         return self.action(action_id)
 
+    def approve(self, action_id: str, *, by: str, digest: str) -> Action[Any]:
+        """A person approves one exact call that waits; it is sent within moments.
+
+        :param by: who approves, from the authenticated session of that person.
+        :param digest: of the call that was looked at (see :meth:`approval_digest`).
+        :raises NotAllowed: it waits for no approval, the digest names another call, the time has
+            passed, or whose wish it is cannot approve it.
+        """
+        approve(self.hands, action_id, by=by, digest=digest)
+        return self.action(action_id)
+
+    def approval_digest(self, action_id: str) -> str:
+        """The name of one exact call: tool, key, whose wish, and every argument.
+
+        :raises ActionNotFound: there is no such action.
+        """
+        return digest_of(self.hands, self.action(action_id).record)
+
+    def decline(self, action_id: str, *, by: str, why: str = "") -> Action[Any]:
+        """A person declines a call that waits; nothing was sent, and it is over.
+
+        :raises NotAllowed: it does not wait to be sent.
+        """
+        decline(self.hands, action_id, by=by, why=why)
+        return self.action(action_id)
+
+    def release(self, action_id: str, *, by: str) -> Action[Any]:
+        """Let go a call that was taken as manual work while its breaker was open.
+
+        :raises NotAllowed: it was not, the breaker is not closed, or the time has passed.
+        """
+        release(self.hands, action_id, by=by)
+        return self.action(action_id)
+
     def make_worker(self, *, concurrency: int = 64) -> Worker:
         """A worker with this app's tools."""
         from ascertain.runtime.worker import Worker
@@ -320,6 +357,6 @@ class Ascertain:
 def _refuse_async_checks(entry: Entry) -> None:
     if entry.is_async:
         return
-    checks = [entry.permission, *entry.preconditions.values()]
+    checks = [entry.permission, entry.approval, *entry.preconditions.values()]
     if any(inspect.iscoroutinefunction(check) for check in checks if check is not None):
         raise ContractError(f"{entry.name} is a sync tool; its checks must be plain functions too.")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import IntentConflict
-from ascertain.flow.call import Ended, Wanted, call, read
+from ascertain.flow.call import Ended, Hold, Wanted, call, read
 from ascertain.flow.observe import observe
 from ascertain.model.action import ActionRecord
 from ascertain.rules.budget import Turn
@@ -16,6 +16,7 @@ from ascertain.runtime.action import NOT_LOADED, Action
 from ascertain.runtime.attempt import running
 from ascertain.runtime.checks import Denied, denied, denied_async
 from ascertain.runtime.hands import Hands
+from ascertain.runtime.holding import hold, hold_async, waits_for_anything
 from ascertain.runtime.invoke import Asked
 from ascertain.runtime.keeper import Keeper
 from ascertain.runtime.registry import Entry
@@ -83,6 +84,8 @@ class Calls:
             if _checked(entry):
                 refusal = denied(entry, session, _asked(entry, session, bound))
             wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
+            if refusal is None and waits_for_anything(entry):
+                wanted = _held(wanted, hold(self.hands, entry, _for_rule(entry, session, bound)))
             try:
                 ended = driver.drive(call(setting, wanted, turn))
             except IntentConflict as conflict:
@@ -112,6 +115,9 @@ class Calls:
             if _checked(entry):
                 refusal = await denied_async(entry, session, _asked(entry, session, bound))
             wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
+            if refusal is None and waits_for_anything(entry):
+                asked = _for_rule(entry, session, bound)
+                wanted = _held(wanted, await hold_async(self.hands, entry, asked))
             try:
                 ended = await driver.drive(call(setting, wanted, turn))
             except IntentConflict as conflict:
@@ -240,6 +246,15 @@ def _digests(entry: Entry, bound: Bound) -> tuple[str, str, str]:
         digest(identity_text(exact)) if exact else "",
         digest(identity_text(wording)) if wording else "",
     )
+
+
+def _held(wanted: Wanted, why: Hold | None) -> Wanted:
+    return wanted if why is None else replace(wanted, hold=why)
+
+
+def _for_rule(entry: Entry, session: Session, bound: Bound) -> Asked | None:
+    """What the server's rule of approval may look at, where there is one."""
+    return None if entry.approval is None else _asked(entry, session, bound)
 
 
 def _checked(entry: Entry) -> bool:

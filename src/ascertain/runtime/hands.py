@@ -12,11 +12,13 @@ from typing import Any
 from ascertain.errors import LedgerError
 from ascertain.flow.effects import Setting
 from ascertain.model.action import ActionRecord
-from ascertain.model.contract import Contract, contract_from_json
+from ascertain.model.contract import Approval, Contract, contract_from_json
 from ascertain.model.operations import Advance, Advanced, Reply, Reserve
+from ascertain.rules.breaker import name_of as breaker_name
 from ascertain.rules.identity import Scope, intent_mac
 from ascertain.rules.mac import Mac
 from ascertain.runtime import sender
+from ascertain.runtime.breaking import Breaking
 from ascertain.runtime.clock import Clock
 from ascertain.runtime.committer import Committer
 from ascertain.runtime.invoke import Asked, asked_of
@@ -25,6 +27,7 @@ from ascertain.store.ledger import Filter, Ledger
 
 log = logging.getLogger("ascertain")
 
+GUARDED = "guard"
 LOGGED = ("kind", "code", "http", "request_id", "retry_after_s", "count")
 
 STORE_TIMEOUT_S = 5.0
@@ -50,6 +53,7 @@ class Hands:
         self.clock = clock
         self.dice = dice
         self.lease_s = lease_s
+        self.breaking = Breaking(ledger, clock, self._can_be_asked)
         self.committer = Committer(ledger, queue_bound=queue_bound)
         self.poke: Callable[[float], None] = _nobody
         self.on_effect: Callable[[str, object], None] | None = None  # for crash tests
@@ -106,12 +110,32 @@ class Hands:
             record = reply.record
             if record.due_at is not None and record.lease_owner is None:
                 self.poke(record.due_at)
+            if record.mode == GUARDED:
+                self._heard(record, operation)
             if operation.drafts and log.isEnabledFor(logging.INFO):
                 for draft in operation.drafts:
                     _tell(record, str(draft.event), draft.reason, draft.detail)
         elif isinstance(operation, Reserve) and log.isEnabledFor(logging.INFO):
             record = operation.record
             _tell(record, "reserve", record.reason, {})
+
+    def _heard(self, record: ActionRecord, operation: Advance) -> None:
+        """What was learned of the provider goes to the tool's breaker."""
+        entry = self.registry.find(record.tool)
+        if entry is None or entry.contract.breaker is None:
+            return
+        for draft in operation.drafts:
+            self.breaking.happened(entry.contract, draft)
+
+    def _can_be_asked(self, contract: Contract) -> bool:
+        """Whether the provider answers look-ups of this tool, or reads of the same group."""
+        if contract.lookup is not None:
+            return True
+        name = breaker_name(contract)
+        return any(
+            entry.contract.is_read and breaker_name(entry.contract) == name
+            for entry in self.registry
+        )
 
     def session_records(self, scope: Scope, *, whole: bool = False) -> list[ActionRecord]:
         found = self.ledger.find(
@@ -147,8 +171,13 @@ def stricter(stored: Contract, now: Contract) -> Contract:
         refusal_covers_key=stored.refusal_covers_key and now.refusal_covers_key,
         unprocessed=tuple(set(stored.unprocessed) & set(now.unprocessed)),
         lookup=lookup,
+        approval=max(stored.approval, now.approval, key=_APPROVALS.index),
+        approval_by_other=stored.approval_by_other or now.approval_by_other,
         key=stored.key,
     )
+
+
+_APPROVALS = list(Approval)
 
 
 def _risk(repeat: str) -> int:

@@ -31,6 +31,7 @@ class Entry:
     lookup_is_async: bool = False
     related: Callable[[Any], Any] | None = None
     permission: Check | None = None
+    approval: Check | None = None
     preconditions: Mapping[str, Check] = field(default_factory=dict[str, Check])
     consent: str | None = None
     normalise: Mapping[str, Callable[[Any], Any]] = field(
@@ -153,6 +154,8 @@ def check_contract(contract: Contract, signature: Signature) -> None:
             f"{contract.tool}: key_lifetime of {contract.key_lifetime_s:g} s is within the margin "
             f"of {contract.key_margin_s:g} s, so the key could never be sent again."
         )
+    if not contract.approval_within_s > 0:
+        raise ContractError(f"{contract.tool}: approval_within must be above 0, or none can come.")
     _check_budget(contract.tool, contract.budget)
 
 

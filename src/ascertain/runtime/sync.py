@@ -16,6 +16,7 @@ from ascertain.flow.effects import (
     Inquire,
     Invoke,
     Pause,
+    Permission,
     Permit,
     Relate,
     Tell,
@@ -31,6 +32,7 @@ from ascertain.rules.news.classify import classify
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.checks import permitted, related
 from ascertain.runtime.hands import Hands, log
+from ascertain.runtime.holding import cleared, waits_for_anything
 from ascertain.runtime.invoke import (
     Entered,
     Opening,
@@ -106,12 +108,18 @@ class SyncDriver:
             case Inquire(senders):
                 return self._hands.inquire(senders)
             case Permit(record):
-                return permitted(self._entry, record, self._arguments(record))
+                return self._permit(record)
             case Relate(record, related_ref):
                 asked = asked_of(record, self._arguments(record))
                 return related(self._entry, asked._replace(related_ref=related_ref))
             case Tell(record, event, said):
                 return tell_operator(record, event, said)
+
+    def _permit(self, record: ActionRecord) -> Permission:
+        said = permitted(self._entry, record, self._arguments(record))
+        if said != "yes" or not waits_for_anything(self._entry):
+            return said
+        return cleared(self._hands, self._entry, record)
 
     def _arguments(self, record: ActionRecord) -> dict[str, Any]:
         if self._values is None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.breaker import BreakerRecord
 from ascertain.model.operations import (
     Advance,
     Advanced,
@@ -35,6 +36,7 @@ __all__ = [
     "Advanced",
     "Beside",
     "Blocked",
+    "Breakers",
     "Filter",
     "Ledger",
     "Lost",
@@ -64,10 +66,23 @@ class Filter:
     limit: int = 100
 
 
+class Breakers(Protocol):
+    """The circuit breakers that have ever opened; everybody who uses the ledger shares them."""
+
+    def all(self) -> list[BreakerRecord]:
+        """All of them, by name."""
+        ...
+
+    def turn(self, before: BreakerRecord, after: BreakerRecord) -> BreakerRecord:
+        """Write ``after`` if nobody has turned it since ``before``; returns how it stands then."""
+        ...
+
+
 class Ledger(Protocol):
     """What every store does. Opened lazily; safe to use from any thread; safe after fork."""
 
     url: str
+    breakers: Breakers
 
     def submit(self, operations: Sequence[Operation]) -> list[Reply]:
         """Write all in one durable transaction; an operation's own failure is its reply.

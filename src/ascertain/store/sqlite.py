@@ -12,12 +12,13 @@ from typing import Any
 from ascertain.errors import LedgerError, LedgerFull
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.rules.mac import Mac
-from ascertain.store.ledger import Advanced, Filter, Operation, Reply, Reserved, Taken
+from ascertain.store.ledger import Advanced, Breakers, Filter, Operation, Reply, Reserved, Taken
 from ascertain.store.place import path_of
 from ascertain.store.rows import to_record
 from ascertain.store.seal import chain_mac
 from ascertain.store.secret import given_secret
 from ascertain.store.sqlite_batch import Batch, Prepared, prepare_all
+from ascertain.store.sqlite_breakers import SqliteBreakers
 from ascertain.store.sqlite_errors import free_bytes, ledger_error, typed
 from ascertain.store.sqlite_file import LedgerFile, run
 from ascertain.store.sqlite_upkeep import bury, verify
@@ -57,6 +58,7 @@ class SqliteLedger:
         self._file = LedgerFile(
             self.path, secret=given_secret(secret), busy_timeout_s=busy_timeout_s
         )
+        self.breakers: Breakers = SqliteBreakers(self._file)
         self._floor_bytes = free_space_floor_bytes
         self._space_known_until = 0.0
         self._has_room = True

@@ -9,14 +9,15 @@ Times are seconds of the ledger's clock.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ascertain.model.action import ActionRecord
+from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.contract import Contract, Repeat
 from ascertain.model.outcome import RETRYABLE_KINDS, Effect, Evidence, Kind, Outcome
-from ascertain.model.tables import Event, State, step, terminal
+from ascertain.model.tables import By, Event, State, step, terminal
 from ascertain.rules.budget import last_send_at
 from ascertain.rules.decide import Decision, What
 
@@ -32,6 +33,8 @@ NOTICED = "DoubleNoticed"
 HEALS = "HealsWithoutAPerson"
 NO_LOST_ANSWER = "NoLostAnswer"
 FINAL_MEANS_FINAL = "FinalMeansFinal"
+APPROVED_SENDS = "ApprovedSends"
+CLOSED_MEANS_CLOSED = "ClosedMeansClosed"
 
 UNDONE = (State.PREPARED, State.REJECTED)
 
@@ -404,6 +407,46 @@ def within_budget(
             story = f"sent {now - first:g} s after the first send, allowed are {until:g} s"
             found.append(_found(BUDGET, after, story))
     return found
+
+
+def approved_sends(record: ActionRecord, events: Sequence[EventRecord]) -> list[Violation]:
+    """Nothing is sent without an approval of this exact call that holds at that moment.
+
+    To be asked of actions that need one.
+
+    :param events: all of the action, oldest first.
+    """
+    found: list[Violation] = []
+    asked: object = None
+    holds: dict[int, float] = {}
+    for event in events:
+        detail = json.loads(event.detail)
+        if event.event == Event.PREPARE:
+            asked = detail.get("approval")
+        elif event.reason == "approved" and event.by == By.PERSON and detail["approval"] == asked:
+            holds[event.n] = detail["until"]
+        elif event.event == Event.SEND:
+            by = detail.get("approved_in")
+            if by not in holds or event.at >= holds[by]:
+                story = f"attempt {event.attempt} was sent without an approval that held"
+                found.append(_found(APPROVED_SENDS, record, story))
+    return found
+
+
+def none_sent_while_open(
+    record: ActionRecord, events: Sequence[EventRecord], opened: Iterable[tuple[float, float]]
+) -> list[Violation]:
+    """Nothing is sent by itself while its breaker is open.
+
+    :param opened: from when until when it was, as everybody saw it.
+    """
+    sent = [event.at for event in events if event.event == Event.SEND]
+    return [
+        _found(CLOSED_MEANS_CLOSED, record, f"sent at {at:g}, open from {start:g} to {end:g}")
+        for start, end in opened
+        for at in sent
+        if start < at < end
+    ]
 
 
 def _found(invariant: str, record: ActionRecord, story: str) -> Violation:

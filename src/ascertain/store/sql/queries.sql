@@ -154,3 +154,18 @@ DELETE FROM heartbeat WHERE at < :before;
 
 -- name: last_beat
 SELECT max(at) FROM heartbeat;
+
+-- name: breakers
+SELECT name, circuit, why, "by", changed_at, opened_at, cool_at, try_at, prober, probe_until, n
+FROM breaker ORDER BY name;
+
+-- name: turn_breaker (name, circuit, why, by, changed_at, opened_at, cool_at, try_at, prober, probe_until, n, before_n)
+-- Writes nothing where somebody has turned it meanwhile.
+INSERT INTO breaker
+(name, circuit, why, "by", changed_at, opened_at, cool_at, try_at, prober, probe_until, n)
+VALUES (:name, :circuit, :why, :by, :changed_at, :opened_at, :cool_at, :try_at, :prober, :probe_until, :n)
+ON CONFLICT (name) DO UPDATE SET circuit = excluded.circuit, why = excluded.why, "by" = excluded."by",
+    changed_at = excluded.changed_at, opened_at = excluded.opened_at, cool_at = excluded.cool_at,
+    try_at = excluded.try_at, prober = excluded.prober, probe_until = excluded.probe_until,
+    n = excluded.n
+WHERE breaker.n = :before_n;
