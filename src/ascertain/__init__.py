@@ -12,6 +12,7 @@ from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.attempt import Attempt, current_attempt, key
 from ascertain.runtime.deadline import deadline
+from ascertain.runtime.promises import Breaker
 from ascertain.runtime.scope import Session
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Ascertain",
     "AscertainError",
     "Attempt",
+    "Breaker",
     "Budget",
     "Found",
     "IntentConflict",

@@ -23,8 +23,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "{name}等待审批，尚未提交。",
     ),
     "manual": (
-        "The {name} is not being sent automatically now; it is left to a person, and nothing has "
-        "been sent.",
+        "The {name} is not sent automatically now; it is left to a person, nothing has been sent.",
         "{name}暂停自动提交，已转人工处理，尚未提交。",
     ),
     "declined": (

@@ -320,6 +320,7 @@ class Ascertain:
         """Finish what is in hand and close the ledger."""
         self._embedded.close()
         self.hands.committer.close()
+        self.hands.breaking.settle()
         self.ledger.close()
 
     def __enter__(self) -> Self:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import threading
 from collections import deque
@@ -45,12 +46,26 @@ class Breaking:
         self._ledger = ledger
         self._clock = clock
         self._asked = asked
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._known: dict[str, BreakerRecord] = {}
         self._tallies: dict[str, Tally] = {}
         self._turned: deque[tuple[BreakerRecord, BreakerRecord]] = deque()
         self._writing = threading.Lock()
         self._look_at = float("-inf")
+
+    def _after_fork(self) -> None:
+        """A child has seen nothing yet, and its parent's threads may have held the locks."""
+        if self._pid != os.getpid():
+            self._begin_anew()
+
+    @property
+    def idle(self) -> bool:
+        """Whether good news would change nothing, because nothing bad has been seen."""
+        return not self._known and not self._tallies
 
     @property
     def stale(self) -> bool:
@@ -62,6 +77,7 @@ class Breaking:
 
         :raises LedgerError: they cannot be read.
         """
+        self._after_fork()
         if self._look_at > 0:
             self._look_at = monotonic() + LOOK_S  # one caller reads; others go on meanwhile
         found = self._ledger.breakers.all()
@@ -110,8 +126,9 @@ class Breaking:
         """The provider spoke, or was silent."""
         rule = contract.breaker
         good = news is not News.SILENT and news is not News.DEFECT
-        if rule is None or (good and not self._known and not self._tallies):
+        if rule is None or (good and self.idle):
             return
+        self._after_fork()
         name = rules.name_of(contract)
         now = self._clock()
         with self._lock:
@@ -129,6 +146,11 @@ class Breaking:
             self._known[name] = after
             self._tallies.pop(name, None)
         self._write_beside(record, after)
+
+    def settle(self) -> None:
+        """Write what has turned and is not written yet; called before the ledger is closed."""
+        self._after_fork()
+        self._write_turned()
 
     def close(self, name: str, by: str) -> BreakerRecord:
         """A person closes a breaker.

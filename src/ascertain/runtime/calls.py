@@ -9,6 +9,8 @@ from ascertain.errors import IntentConflict
 from ascertain.flow.call import Ended, Hold, Wanted, call, read
 from ascertain.flow.observe import observe
 from ascertain.model.action import ActionRecord
+from ascertain.model.outcome import RETRYABLE_KINDS
+from ascertain.rules.breaker import News
 from ascertain.rules.budget import Turn
 from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
 from ascertain.runtime import deadline as ambient
@@ -76,6 +78,7 @@ class Calls:
         setting = self.hands.setting(entry)
         if entry.contract.is_read:
             ended = driver.drive(read(setting, self._read_record(entry, session), turn))
+            self._heard_of_read(entry, ended)
         elif self.observing or entry.observed:
             wanted = self._wanted(entry, bound, session.scope, options, turn, None, observed=True)
             ended = driver.drive(observe(setting, wanted))
@@ -107,6 +110,7 @@ class Calls:
         setting = self.hands.setting(entry)
         if entry.contract.is_read:
             ended = await driver.drive(read(setting, self._read_record(entry, session), turn))
+            self._heard_of_read(entry, ended)
         elif watched:
             wanted = self._wanted(entry, bound, session.scope, options, turn, None, observed=True)
             ended = await driver.drive(observe(setting, wanted))
@@ -133,6 +137,11 @@ class Calls:
         if report is not None and entry.contract.is_read and text is None:
             value = report.value
         return Action(ended.record, entry, self.hands, how=ended.how, text=text, value=value)
+
+    def _heard_of_read(self, entry: Entry, ended: Ended) -> None:
+        """A provider that answers a read is there again, for the tools of its group."""
+        if entry.contract.breaker is not None and ended.record.kind not in RETRYABLE_KINDS:
+            self.hands.breaking.hear(entry.contract, News.ANSWERS)
 
     # -- what a call becomes --------------------------------------------------------------------
 

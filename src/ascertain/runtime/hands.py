@@ -14,6 +14,7 @@ from ascertain.flow.effects import Setting
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Approval, Contract, contract_from_json
 from ascertain.model.operations import Advance, Advanced, Reply, Reserve
+from ascertain.model.tables import State
 from ascertain.rules.breaker import name_of as breaker_name
 from ascertain.rules.identity import Scope, intent_mac
 from ascertain.rules.mac import Mac
@@ -110,7 +111,9 @@ class Hands:
             record = reply.record
             if record.due_at is not None and record.lease_owner is None:
                 self.poke(record.due_at)
-            if record.mode == GUARDED:
+            if record.mode == GUARDED and not (
+                record.state is State.CONFIRMED and self.breaking.idle
+            ):
                 self._heard(record, operation)
             if operation.drafts and log.isEnabledFor(logging.INFO):
                 for draft in operation.drafts:
