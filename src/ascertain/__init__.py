@@ -7,7 +7,17 @@ anything is repeated; repeat only what the contract makes safe; say only what is
 from ascertain.errors import AscertainError, IntentConflict, NotAllowed, Unsettled
 from ascertain.model.contract import Budget, KeyFormat, RefusalRule
 from ascertain.model.tables import State
-from ascertain.model.words import Absent, Accepted, Found, NotSent, Processing, Receipt, Refused
+from ascertain.model.words import (
+    Absent,
+    Accepted,
+    Found,
+    FoundItems,
+    Items,
+    NotSent,
+    Processing,
+    Receipt,
+    Refused,
+)
 from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.attempt import Attempt, current_attempt, key
@@ -25,7 +35,9 @@ __all__ = [
     "Breaker",
     "Budget",
     "Found",
+    "FoundItems",
     "IntentConflict",
+    "Items",
     "KeyFormat",
     "NotAllowed",
     "NotSent",

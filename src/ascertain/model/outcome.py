@@ -141,7 +141,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One look-up, judged. ``evidence`` is None when it found or refused."""
+    """One look-up, judged. ``evidence`` is None when it found or refused.
+
+    :param partly: of a batch, some items were found and the others refused.
+    """
 
     found: bool = False
     refused: bool = False
@@ -154,3 +157,4 @@ class Answer:
     code: str | None = None
     count: int = 1
     ask_after_s: float | None = None
+    partly: bool = False

@@ -25,6 +25,7 @@ PROTOCOL: dict[str, str] = {
     "no_answer": "The look-up gave no answer.",
     "several_match": "Several records fit the fields; which one is ours cannot be told.",
     "found_by_lookup": "The look-up found it at the provider.",
+    "found_partly": "The look-up found some items at the provider; the others were declined.",
     "asked_early": "A look-up found nothing while the send was under way, which says nothing.",
     "found_early": "A look-up found it before its sender had an answer.",
     "recounted": "The provider's records were counted: there is one.",

@@ -210,7 +210,8 @@ def _found(record: ActionRecord, contract: Contract, answer: Answer, now: float,
     if double:
         changes.update(disputed=1, review="duplicate_effect", review_at=now)
     return move(
-        record, Event.CONFIRM, by, "found_by_lookup", now, detail=detail,
+        record, Event.CONFIRM, by, "found_partly" if answer.partly else "found_by_lookup", now,
+        detail=detail,
         provider_ref=answer.provider_ref, kind=None, code=None, refused=0,
         evidence=Evidence.NOT_ASKED if later else Evidence.COUNTED, **changes,
     )  # fmt: skip

@@ -6,7 +6,8 @@ Never an exception text or a stack; never more than the receipt; provider text c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, assert_never
 
 from ascertain.model.action import ActionRecord
@@ -15,6 +16,7 @@ from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.budget import may_ask
+from ascertain.rules.items import PARTLY
 from ascertain.rules.project import Part, workflow_say, workflow_state
 
 MARK_PENDING = "mark_pending"
@@ -23,6 +25,8 @@ ASK_PERSON = "ask_person"
 WAIT = "wait"
 CORRECT_ARGUMENTS = "correct_arguments"
 CALL_AGAIN = "call_again"
+
+MOST_ITEMS = 200
 
 Known = tuple[ActionRecord, Contract]
 
@@ -82,9 +86,16 @@ def action_facts(record: ActionRecord, now: float) -> dict[str, Any]:
 
 
 def facts_of(
-    known: Sequence[Known], now: float, *, wish: tuple[str, str] = ("done", "")
+    known: Sequence[Known],
+    now: float,
+    *,
+    wish: tuple[str, str] = ("done", ""),
+    items: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The facts object of a turn, or of one action."""
+    """The facts object of a turn, or of one action.
+
+    :param items: of each action that is a batch, by its id, what is known of its items.
+    """
     parts = {
         language: [part_of(record, contract, language) for record, contract in known]
         for language in texts.LANGUAGES
@@ -100,10 +111,26 @@ def facts_of(
     }
     return {
         "workflow_state": str(workflow_state(parts["en"])),
-        "actions": [action_facts(record, now) for record, _ in known],
+        "actions": [
+            _with_items(action_facts(record, now), items.get(record.id)) for record, _ in known
+        ],
         "next_allowed": list(allowed),
         "say": say,
     }
+
+
+def _with_items(facts: dict[str, Any], items: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    if items:
+        facts["items"] = [
+            {
+                name: texts.clean(value, 200) if isinstance(value, str) else value
+                for name, value in item.items()
+            }
+            for item in items[:MOST_ITEMS]
+        ]
+        if len(items) > MOST_ITEMS:
+            facts["more_items"] = len(items) - MOST_ITEMS
+    return facts
 
 
 def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> Part:
@@ -114,6 +141,7 @@ def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> P
         final=bool(record.final),
         essential=not contract.best_effort,
         in_review=record.review is not None or bool(record.disputed),
+        partly=record.state is State.CONFIRMED and record.reason in PARTLY,
     )
 
 

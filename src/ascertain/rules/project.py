@@ -36,6 +36,7 @@ class Part(NamedTuple):
     final: bool = False
     essential: bool = True
     in_review: bool = False
+    partly: bool = False
 
 
 def workflow_state(parts: Sequence[Part]) -> WorkflowState:
@@ -58,7 +59,7 @@ def workflow_state(parts: Sequence[Part]) -> WorkflowState:
         return WorkflowState.REFUSED
     if State.COMPENSATED in states:
         return WorkflowState.COMPENSATED
-    if all(part.state is State.CONFIRMED for part in parts):
+    if all(part.state is State.CONFIRMED and not part.partly for part in parts):
         return WorkflowState.COMPLETED
     return WorkflowState.PARTIALLY_COMPLETED
 
@@ -71,7 +72,8 @@ def workflow_say(
     state = workflow_state(parts)
     pending = [part.name for part in parts if part.state is not State.CONFIRMED]
     joined = "、".join(pending) if chinese else ", ".join(pending)
-    text = WORKFLOW[state][int(chinese)]
+    declined = state is WorkflowState.PARTIALLY_COMPLETED and not pending
+    text = WORKFLOW["partly_declined" if declined else state][int(chinese)]
     return text.replace("{wish}", wish[int(chinese)]).replace("{pending}", joined)
 
 

@@ -13,6 +13,7 @@ from ascertain.model.tables import State
 from ascertain.rules.approval import CASES as FOR_APPROVAL
 from ascertain.rules.approval import DECLINED
 from ascertain.rules.breaker import WAITS as FOR_CIRCUIT
+from ascertain.rules.items import PARTLY
 
 LANGUAGES = ("en", "zh-CN")
 
@@ -36,6 +37,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "{name}已提交：{provider_ref}，结果待定。",
     ),
     "confirmed_no_ref": ("The {name} is confirmed.", "{name}已确认。"),
+    "confirmed_partly": (
+        "Part of the {name} is submitted; some items were declined.",
+        "{name}部分已提交，部分未被受理。",
+    ),
     "disputed": (
         "Records about the {name} contradict each other; a person is checking it.",
         "关于{name}的记录相互矛盾，正在人工核查。",
@@ -86,6 +91,10 @@ WORKFLOW: dict[str, tuple[str, str]] = {
         "Not confirmed yet; a person will check it.",
         "申请状态暂时未确认，会人工核查",
     ),
+    "partly_declined": (
+        "{wish} in part; some items were declined",
+        "{wish}部分完成，部分未被受理",
+    ),
     "refused": ("It was declined.", "未被受理。"),
     "compensating": ("It is being undone.", "正在撤销。"),
     "compensated": ("It has been undone.", "已撤销。"),
@@ -127,6 +136,8 @@ def which(record: ActionRecord, contract: Contract) -> str:
             return _BY_KIND.get(record.kind, "rejected_not_done")
         case State.CONFIRMED if contract.is_read:
             return "read"
+        case State.CONFIRMED if record.reason in PARTLY:
+            return "confirmed_partly"
         case State.CONFIRMED:
             return "confirmed" if record.provider_ref else "confirmed_no_ref"
         case _:
@@ -152,7 +163,7 @@ def name_of(contract: Contract, language: str = "en") -> str:
 def _plain(key: str, record: ActionRecord) -> bool:
     """A tool's sentence for a state does not speak for its special cases (disputed, in review)."""
     return key == str(record.state) or (
-        key.startswith(("confirmed", "rejected")) and key != "disputed"
+        key.startswith(("confirmed", "rejected")) and key != "confirmed_partly"
     )
 
 

@@ -34,6 +34,7 @@ from ascertain.model.outcome import Report
 from ascertain.model.words import NotSent
 from ascertain.runtime.aio_commit import CommittedThenCancelled, commit_async
 from ascertain.runtime.attempt import Attempt
+from ascertain.runtime.batching import with_items
 from ascertain.runtime.bodies import Bodies, TaskBody, ThreadBody
 from ascertain.runtime.checks import permitted_async, related_async
 from ascertain.runtime.committer import raised
@@ -175,6 +176,7 @@ class AsyncDriver:
         if not lease_covers(record, deadline_s, self._hands.clock()):
             return report(entry, opening, error=NotSent("lease_ran_out"))
         values = self._values if self._values is not None else await self._arguments(record)
+        opening = with_items(entry, opening, values)
         inject = {Attempt: opening.attempt}
         body = self._start(opening, lambda: entry.signature.call(entry.body, values, inject))
         if body is None:
@@ -193,6 +195,7 @@ class AsyncDriver:
         if self._interrupt is not None:
             return report(entry, opening, error=self._interrupt)
         asked = asked_of(record, await self._arguments(record))
+        opening = with_items(entry, opening, asked.arguments)
         body = self._start(opening, lambda: lookup(asked), entry.lookup_is_async)
         if body is None:
             return report(entry, opening, error=TimeoutError("all threads are busy"))

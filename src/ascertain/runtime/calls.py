@@ -16,6 +16,7 @@ from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
 from ascertain.runtime import deadline as ambient
 from ascertain.runtime.action import NOT_LOADED, Action
 from ascertain.runtime.attempt import running
+from ascertain.runtime.batching import keys_of
 from ascertain.runtime.checks import Denied, denied, denied_async
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.holding import hold, hold_async, waits_for_anything
@@ -73,6 +74,7 @@ class Calls:
         """Make a guarded call of a sync tool in this thread."""
         session = here()
         bound = entry.signature.bind(args, kwargs)
+        keys_of(entry, bound.values)
         turn = self._turn(entry, options)
         driver = SyncDriver(self.hands, entry, self.keeper, bound.values)
         setting = self.hands.setting(entry)
@@ -104,6 +106,7 @@ class Calls:
 
         session = here()
         bound = entry.signature.bind(args, kwargs)
+        keys_of(entry, bound.values)
         turn = self._turn(entry, options)
         watched = self.observing or entry.observed
         driver = AsyncDriver(self.hands, entry, self.bodies, bound.values, attached=watched)

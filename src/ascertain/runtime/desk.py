@@ -17,6 +17,7 @@ from ascertain.rules.evidence import open_review
 from ascertain.rules.identity import Scope
 from ascertain.rules.moves import Move, note
 from ascertain.runtime.action import Action
+from ascertain.runtime.batching import items_in
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, current
@@ -42,7 +43,12 @@ class Desk:
     def facts(self, scope: Scope, wish: tuple[str, str]) -> dict[str, Any]:
         """The facts object of a turn."""
         known = [(record, self._contract(record)) for record in self._records(scope)]
-        return rules.facts_of(known, self._hands.clock(), wish=wish)
+        items = {
+            record.id: items_in(self._hands.ledger.result(record.id))
+            for record, contract in known
+            if contract.items
+        }
+        return rules.facts_of(known, self._hands.clock(), wish=wish, items=items)
 
     def take(self, session: Session, entry: str, action_id: str | None) -> dict[str, Any]:
         """Take an entry of ``next_allowed`` after checking it again."""

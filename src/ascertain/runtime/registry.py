@@ -141,6 +141,9 @@ def check_contract(contract: Contract, signature: Signature) -> None:
                 f"{contract.tool}: {role}={missing} are not parameters of the tool "
                 f"({', '.join(sorted(names)) or 'it has none'})."
             )
+    parameter = contract.items.partition(".")[0]
+    if parameter and parameter not in names:
+        raise ContractError(f"{contract.tool}: items={contract.items!r} names no parameter of it.")
     both = set(contract.identity) & set(contract.wording)
     if both:
         raise ContractError(f"{contract.tool}: {sorted(both)} cannot be identity and wording.")

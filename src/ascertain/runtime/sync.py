@@ -30,6 +30,7 @@ from ascertain.rules import fold
 from ascertain.rules.budget import backoff_s
 from ascertain.rules.news.classify import classify
 from ascertain.runtime.attempt import Attempt
+from ascertain.runtime.batching import with_items
 from ascertain.runtime.checks import permitted, related
 from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.holding import cleared, waits_for_anything
@@ -136,6 +137,7 @@ class SyncDriver:
         if not lease_covers(record, deadline_s, self._hands.clock()):
             return report(entry, opening, error=NotSent("lease_ran_out"))
         values = self._arguments(record)
+        opening = with_items(entry, opening, values)
         # a watched client ends its request at the deadline: its body comes back with what it knows,
         # and the turn goes on from there
         patience_s = deadline_s + min(GRACE_S, self._hands.lease_s / 2)
@@ -150,7 +152,8 @@ class SyncDriver:
             raise LookupError(f"{self._entry.name} has no look-up in this process.")
         if self._interrupt is not None:
             return report(self._entry, open_lookup(deadline_s), error=self._interrupt)
-        news = self._run(open_lookup(deadline_s), lambda: lookup(asked))
+        opening = with_items(self._entry, open_lookup(deadline_s), asked.arguments)
+        news = self._run(opening, lambda: lookup(asked))
         return answered(self._entry, news)
 
     def _run(self, opening: Opening, body: Callable[[], Any]) -> Report:
