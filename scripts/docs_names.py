@@ -26,13 +26,15 @@ MORE_PROMISES = {
     "consent": "checked before the call: the effect that the person must have agreed to",
     "undo": "the compensating tool; undeclared = irreversible. Stored and shown, not carried out",
     "undo_within": "until when it can",
-    "redact": "arguments to be masked. Stored with the contract, applied by nobody",
+    "redact": "arguments to be masked. Applied where a call is shown for approval",
 }
 NO_FIELD = {
     "permission": "none",
     "preconditions": "none",
     "consent": "none",
     "normalise": "none",
+    "breaker": "of a write `Breaker()`",
+    "approval": "False",
     "name": "of the function",
     "noun": "from the name",
 }
@@ -94,6 +96,12 @@ def refusal_rule():
     return table(
         ["field", "default", "unit", "means"], field_rows(RefusalRule, params(RefusalRule))
     )
+
+
+@block("breaker-fields")
+def breaker_fields():
+    rows = field_rows(promises.Breaker, params(promises.Breaker))
+    return table(["field", "default", "unit", "means"], rows)
 
 
 @block("key-format")

@@ -49,14 +49,14 @@ def test_a_ledger_that_is_well(cli, well):
     assert {check["verdict"] for check in found.values()} == {"ok"}
     assert set(found) == {
         "journal", "space", "ledger-mode", "secret", "ledger", "schema", "chain", "recovery",
-        "unknown", "disputed", "review", "clock", "leases",
+        "unknown", "disputed", "review", "breakers", "clock", "leases",
     }  # fmt: skip
 
 
 def test_the_checks_fit_80_columns_and_are_counted(cli, ledger):
     done = cli("doctor", *LEDGER)
     assert max(map(len, done.out.splitlines())) <= 80
-    assert done.out.endswith("13 checks: 12 ok, 1 warn, 0 bad\n")
+    assert done.out.endswith("14 checks: 13 ok, 1 warn, 0 bad\n")
     assert "next: ascertain actions --review" in done.said
 
 

@@ -26,6 +26,8 @@ COMMANDS = {
     "show": "The timeline of one action, and what comes next.",
     "why": "One sentence: why it stands so, and what comes next.",
     "resolve": "A person's verdict: it happened, or it did not.",
+    "approve": "A person's word on a call that waits: approve, decline, release.",
+    "breakers": "Which tools are closed for automatic sends.",
     "worker": "Take up open actions until told to stop.",
     "doctor": "Examine a ledger and, with an app, its tools.",
     "lint": "What is worth knowing about an app's tools.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from ascertain.cli.exits import Exit, json_text
 from ascertain.cli.ledgers import opened
 from ascertain.cli.options import DEFAULT_LEDGER, ActionId, AsJson, LedgerUrl, examples
@@ -84,8 +86,24 @@ def _facts(story: Story) -> list[tuple[str, Cell]]:
         rows.append(("may live", f"{alive}: it could still send"))
     if record.review is not None:
         rows.append(("review", (sentence_of(record.review), "warn")))
+    rows += _asked(story)
     rows.append(("next", story.upcoming.in_words(now)))
     rows += [(f"told {language}", said) for language, said in story.told.items()]
+    return rows
+
+
+def _asked(story: Story) -> list[tuple[str, Cell]]:
+    """What is to be approved, exactly, and by which digest."""
+    asked = story.asked
+    if asked is None:
+        return []
+    values = (
+        f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in asked.arguments.items()
+    )
+    rows: list[tuple[str, Cell]] = [("to approve", "; ".join(values))]
+    whom = " by another person" if asked.by_other else ""
+    rows.append(("digest", (asked.digest, "title")))
+    rows.append(("until", f"{day_and_time(asked.until)}{whom}"))
     return rows
 
 
