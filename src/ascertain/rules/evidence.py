@@ -209,12 +209,19 @@ def _found(record: ActionRecord, contract: Contract, answer: Answer, now: float,
     changes = {**closed(), "due_at": later, "ask_at": later}
     if double:
         changes.update(disputed=1, review="duplicate_effect", review_at=now)
-    return move(
-        record, Event.CONFIRM, by, "found_partly" if answer.partly else "found_by_lookup", now,
-        detail=detail,
+    found = move(
+        record, Event.CONFIRM, by, "found_by_lookup", now, detail=detail,
         provider_ref=answer.provider_ref, kind=None, code=None, refused=0,
         evidence=Evidence.NOT_ASKED if later else Evidence.COUNTED, **changes,
     )  # fmt: skip
+    return _partly(found) if answer.partly else found
+
+
+def _partly(found: Move) -> Move:
+    """A confirmation that does not speak for every item of its batch."""
+    reason = "found_partly"
+    drafts = tuple(draft._replace(reason=reason) for draft in found.drafts)
+    return Move(found.after.changed(reason=reason), drafts)
 
 
 def _absent(

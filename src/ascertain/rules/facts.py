@@ -61,8 +61,13 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
             assert_never(record.state)
 
 
-def action_facts(record: ActionRecord, now: float) -> dict[str, Any]:
-    """One action as the model sees it."""
+def action_facts(
+    record: ActionRecord, now: float, items: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """One action as the model sees it.
+
+    :param items: of a batch, what is known of each item.
+    """
     facts: dict[str, Any] = {"name": record.tool, "state": str(record.state)}
     if record.provider_ref:
         facts["provider_ref"] = texts.clean(record.provider_ref, 200)
@@ -82,6 +87,10 @@ def action_facts(record: ActionRecord, now: float) -> dict[str, Any]:
         facts["maybe_twice"] = True
     if record.disputed:
         facts["disputed"] = True
+    if items:
+        facts["items"] = _shown(items)
+    if len(items) > MOST_ITEMS:
+        facts["more_items"] = len(items) - MOST_ITEMS
     return facts
 
 
@@ -111,26 +120,20 @@ def facts_of(
     }
     return {
         "workflow_state": str(workflow_state(parts["en"])),
-        "actions": [
-            _with_items(action_facts(record, now), items.get(record.id)) for record, _ in known
-        ],
+        "actions": [action_facts(record, now, items.get(record.id, ())) for record, _ in known],
         "next_allowed": list(allowed),
         "say": say,
     }
 
 
-def _with_items(facts: dict[str, Any], items: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    if items:
-        facts["items"] = [
-            {
-                name: texts.clean(value, 200) if isinstance(value, str) else value
-                for name, value in item.items()
-            }
-            for item in items[:MOST_ITEMS]
-        ]
-        if len(items) > MOST_ITEMS:
-            facts["more_items"] = len(items) - MOST_ITEMS
-    return facts
+def _shown(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            name: texts.clean(value, 200) if isinstance(value, str) else value
+            for name, value in item.items()
+        }
+        for item in items[:MOST_ITEMS]
+    ]
 
 
 def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> Part:

@@ -29,7 +29,8 @@ E = TypeVar("E", bound=StrEnum)
 class Breaker:
     """When a tool is closed for automatic sends, because its provider keeps giving no answer.
 
-    :param after: so many sends in a row without a definite answer, within ``within``.
+    :param after: so many sends in a row without a definite answer.
+    :param within: how long back they count.
     :param cool_down: how long nothing is sent before the provider is tried again.
     :param defects: so many breaks in a row of the tool's own code after something may have left.
     :param manual: how long calls that come meanwhile can be released, where ``send_by`` says less.
