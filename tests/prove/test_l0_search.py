@@ -19,7 +19,7 @@ LEAST = {"gate": 1_000_000, "long": 10_000_000}
 # Not built yet: no rule makes these moves.
 COMPENSATION = {(State.UNKNOWN, Event.COMPENSATE), (State.CONFIRMED, Event.COMPENSATE)}
 # Evidence that moves nothing comes only to what is not at rest.
-QUIET = {(State.PREPARED, Event.NOTE), (State.COMPENSATED, Event.NOTE)}
+QUIET = {(State.COMPENSATED, Event.NOTE)}
 
 _reports = {}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from ascertain.errors import InvalidArguments
 from ascertain.runtime.invoke import Opening
@@ -23,12 +23,12 @@ def keys_of(entry: Entry, values: Mapping[str, Any]) -> tuple[str, ...]:
     if not entry.contract.items:
         return ()
     parameter, *path = entry.contract.items.split(".")
-    found = values.get(parameter)
+    found: Any = values.get(parameter)
     if not isinstance(found, list | tuple) or not found:
         raise InvalidArguments(
             f"{entry.name}: {parameter} must be a list with at least one item; nothing was sent."
         )
-    keys = [_key(entry, item, path) for item in found]
+    keys = [_key(entry, item, path) for item in cast("Sequence[Any]", found)]
     twice = sorted(key for key, count in Counter(keys).items() if count > 1)
     if twice:
         raise InvalidArguments(
@@ -51,13 +51,16 @@ def items_in(result: str | None) -> list[dict[str, Any]]:
     if result is None:
         return []
     found: Any = json.loads(result)
-    items: Any = found.get("items") if isinstance(found, dict) else None
-    return list(items) if isinstance(items, list) else []
+    if not isinstance(found, dict):
+        return []
+    items: Any = cast("dict[str, Any]", found).get("items")
+    return cast("list[dict[str, Any]]", items) if isinstance(items, list) else []
 
 
 def _key(entry: Entry, item: Any, path: list[str]) -> str:
     for name in path:
-        item = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+        inside = isinstance(item, Mapping)
+        item = cast("Mapping[str, Any]", item).get(name) if inside else getattr(item, name, None)
     if isinstance(item, bool) or not isinstance(item, str | int) or item == "":
         raise InvalidArguments(
             f"{entry.name}: an item of {entry.contract.items} has no key; nothing was sent.",

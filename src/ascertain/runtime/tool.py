@@ -168,7 +168,7 @@ class Tool(_Declared[P], Generic[P, R]):
 
         with ThreadPoolExecutor(min(at_once, len(made)), "ascertain-each") as pool:
             waiting = [
-                pool.submit(partial(copy_context().run, one, arguments, options))
+                pool.submit(copy_context().run, partial(one, arguments, options))
                 for arguments, options in made
             ]
             return [future.result() for future in waiting]

@@ -36,6 +36,11 @@ FINAL_MEANS_FINAL = "FinalMeansFinal"
 APPROVED_SENDS = "ApprovedSends"
 CLOSED_MEANS_CLOSED = "ClosedMeansClosed"
 
+# Cases over what was about to be sent, and must not be: only a person or a time can let it go.
+HELD_BACK = frozenset(
+    {"permission", "approval", "approval_expired", "approval_invalid", "circuit_open"}
+)
+
 UNDONE = (State.PREPARED, State.REJECTED)
 
 
@@ -222,7 +227,7 @@ def heals(record: ActionRecord, contract: Contract, reason: str, now: float) -> 
     seen = record.evidence not in (Evidence.NOT_ASKED, Evidence.UNANSWERED)
     allowed = (
         record.disputed
-        or reason == "permission"
+        or reason in HELD_BACK
         # refused for a while, until nothing may be sent any more: a person may wish it anew
         or (record.state is State.REJECTED and not may_send)
         or not (may_send or may_ask)
@@ -243,7 +248,7 @@ def waits_for_a_reason(record: ActionRecord, decision: Decision) -> list[Violati
 
     :param decision: what a worker would decide now.
     """
-    waits = record.review is not None and record.open and record.review != "permission"
+    waits = record.review is not None and record.open and record.review not in HELD_BACK
     if decision.what is What.REVIEW or not (waits or record.disputed):
         return []
     why = record.review or "disputed"
@@ -431,6 +436,13 @@ def approved_sends(record: ActionRecord, events: Sequence[EventRecord]) -> list[
                 story = f"attempt {event.attempt} was sent without an approval that held"
                 found.append(_found(APPROVED_SENDS, record, story))
     return found
+
+
+def held_back(record: ActionRecord, events: Sequence[Moved]) -> list[Violation]:
+    """What must not be sent just now is not; asked of a write after that was said."""
+    if not any(event.event == Event.SEND for event in events):
+        return []
+    return [_found(CLOSED_MEANS_CLOSED, record, "it was held back, and sent all the same")]
 
 
 def none_sent_while_open(
