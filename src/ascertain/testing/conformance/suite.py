@@ -7,6 +7,7 @@ from collections.abc import Generator
 import pytest
 
 from ascertain.store.ledger import Ledger
+from ascertain.testing.conformance.breakers import BreakerRules
 from ascertain.testing.conformance.chain import BurialRules, ChainRules, SecretRules
 from ascertain.testing.conformance.crowd import CrowdRules
 from ascertain.testing.conformance.differential import DifferentialRules
@@ -26,6 +27,7 @@ class StoreConformance(
     SecretRules,
     CrowdRules,
     DifferentialRules,
+    BreakerRules,
 ):
     """Derive from this, name it ``Test...`` and override the fixture ``place``."""
 
