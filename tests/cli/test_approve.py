@@ -135,6 +135,15 @@ def test_what_came_while_it_was_open_is_released_once_it_is_closed(cli, held, ti
     assert till.app.action(held).state is State.CONFIRMED
 
 
+def test_what_waits_is_not_confirmed_by_hand_but_may_be_said_to_be_done_elsewhere(cli, held, till):
+    done = cli("resolve", held, "--confirmed", "N77", *LEDGER)
+    assert done.code == 4
+    assert "cannot be confirmed" in done.complained
+    done = cli("resolve", held, "--not-done", "--evidence", "done by hand: N77", *LEDGER)
+    assert done.code == 0
+    assert till.app.action(held).kind == "withdrawn"
+
+
 def test_the_doctor_says_which_tools_are_closed(cli, held):
     checks = json.loads(cli("doctor", *LEDGER, "--json").out)["checks"]
     (said,) = [check for check in checks if check["name"] == "breakers"]

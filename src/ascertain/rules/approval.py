@@ -92,7 +92,7 @@ def granted(
         until, by = detail.get("until"), detail.get("who")
         if not isinstance(until, int | float) or not isinstance(by, str):
             found = NotGranted(why=INVALID)
-        elif now >= until:
+        elif not now < until:
             found = NotGranted(why=EXPIRED)
         else:
             return Granted(event.n, by, float(until))

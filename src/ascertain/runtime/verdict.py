@@ -40,6 +40,7 @@ def resolve(
     _refuse_settled(record)
     _refuse_temporary(record)
     if confirmed is not None:
+        _refuse_unsent(record)
         move = rules.verdict_confirmed(record, provider_ref=confirmed, evidence=evidence, now=now)
     else:
         _refuse_while_alive(record)
@@ -81,6 +82,15 @@ def _refuse_settled(record: ActionRecord) -> None:
     if record.terminal and not record.disputed:
         raise NotAllowed(
             f"Action {record.id} is {record.state}, not disputed; what is known is never rewritten."
+        )
+
+
+def _refuse_unsent(record: ActionRecord) -> None:
+    """What was never sent cannot have happened by it, whatever was done by hand meanwhile."""
+    if record.state is State.PREPARED:
+        raise NotAllowed(
+            f"Nothing of action {record.id} was sent, so it cannot be confirmed.",
+            next_step="If it was done by hand, say --not-done and name it in the evidence.",
         )
 
 

@@ -56,6 +56,6 @@ class BreakerRules:
         ledger.breakers.turn(CLOSED, OPEN)
         tries = [OPEN._replace(circuit=Circuit.PROBING, prober=f"p{i}", n=2) for i in range(16)]
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(lambda after: ledger.breakers.turn(OPEN, after), tries))
+            found = list(pool.map(ledger.breakers.turn, [OPEN] * len(tries), tries))
         assert len(set(found)) == 1
         assert sum(one == wanted for one, wanted in zip(found, tries, strict=True)) == 1
