@@ -228,6 +228,18 @@ def test_req_F17_manual_work_is_released_by_a_person_and_never_sent_silently_hou
     assert clinic.app.ledger.get(waits.id).state is State.CONFIRMED
 
 
+def test_req_F17_a_release_that_no_worker_takes_up_ends_soon(clinic):
+    clinic.falls_ill()
+    waits = clinic.call(10)
+    clinic.app.hands.breaking.close("book", by="ops")
+    clinic.app.release(waits.id, by="ops")
+    clinic.now += 301
+    clinic.app.recover()
+    record = clinic.app.ledger.get(waits.id)
+    assert (record.state, record.reason) == (State.REJECTED, "not_wanted")
+    assert 10 not in clinic.sent
+
+
 def test_req_F17_manual_work_that_nobody_releases_is_withdrawn_when_its_time_has_passed(tmp_path):
     clinic = Clinic(tmp_path, send_by="10m")
     clinic.falls_ill()

@@ -18,6 +18,7 @@ from ascertain.rules.moves import FREE, Move, note
 
 WAITS = "circuit_open"
 RELEASED = "released"
+RELEASE_HOLDS_S = 300.0
 
 
 class News(StrEnum):
@@ -195,10 +196,11 @@ def taken_by_hand(record: ActionRecord, *, until: float, now: float) -> Move:
 
 
 def release(record: ActionRecord, *, by: str, now: float) -> Move:
-    """A person lets go what was taken as manual work: it is sent now, not silently hours later."""
+    """A person lets go what was taken as manual work: now, and not whenever a worker comes by."""
+    until = min(record.send_by_at, now + RELEASE_HOLDS_S)
     return note(
-        record, By.PERSON, RELEASED, now, {"who": by}, review=None, review_at=None, due_at=now,
-        **FREE,
+        record, By.PERSON, RELEASED, now, {"who": by, "until": until}, review=None, review_at=None,
+        due_at=now, send_by_at=until, **FREE,
     )  # fmt: skip
 
 

@@ -284,6 +284,8 @@ class Ascertain:
     def release(self, action_id: str, *, by: str) -> Action[Any]:
         """Let go a call that was taken as manual work while its breaker was open.
 
+        It is sent now; what no worker has sent within five minutes is withdrawn.
+
         :raises NotAllowed: it was not, the breaker is not closed, or the time has passed.
         """
         release(self.hands, action_id, by=by)
