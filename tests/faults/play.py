@@ -77,12 +77,13 @@ class House:
             self.asynchronous[name] = self._async_tool(name, aclient)
 
     def said(self, name: str) -> dict[str, Any]:
+        """The contract; without a breaker, which a provider that is all faults would soon open."""
         provider = FIVE_CONTRACTS[name]
         promises = {"key_lifetime": provider.key_lifetime_s} if provider.honours_key else {}
         return {
             "identity": ["order"], "budget": self.budget, "refusals": REFUSALS,
             "recount_after": self.recount_s, "via": [self.client, self.aclient], "receipt": "ref",
-            "receipt_required": True, **promises,
+            "receipt_required": True, "breaker": False, **promises,
         }  # fmt: skip
 
     def _sync_tool(self, name: str, client: httpx.Client) -> Any:
