@@ -19,8 +19,9 @@ ONCE = Budget(turn_sends=1, turn_s=2.0, sends=6, send_deadline_s=0.5, backoff_s=
 class Clinic:
     """A provider that is ill at times, the tools that use it, and a clock that a test moves."""
 
-    def __init__(self, folder, *, lookup=False, **said) -> None:
+    def __init__(self, folder, *, lookup=False, settling="1s", **said) -> None:
         self.now = 1000.0
+        self.settling = settling
         self.ill: BaseException | None = None
         self.sent: list[int] = []
         self.asked: list[str] = []
@@ -46,7 +47,7 @@ class Clinic:
 
         if lookup:
 
-            @book.lookup(absence_final_after="1s")
+            @book.lookup(absence_final_after=self.settling)
             def find(action):
                 self.asked.append(action.key)
                 if not self.answers:
@@ -187,6 +188,25 @@ def test_req_F17_look_ups_go_on_and_probe_first(tmp_path):
     clinic.app.recover()
     assert clinic.circuit() == {"book": "closed"}
     assert {record.state for record in _all(clinic.app)} == {State.CONFIRMED}
+    clinic.app.close()
+
+
+def test_req_F17_an_answer_that_tells_nothing_new_is_an_answer_too(tmp_path):
+    """Absent, as before, and not final: nothing is written of it, and yet the provider is there."""
+    clinic = Clinic(tmp_path, lookup=True, settling="1h", key_lifetime="24h")
+    clinic.falls_ill()
+    assert clinic.circuit() == {"book": "open"}
+    clinic.now += 31
+    asked, sends = len(clinic.asked), len(clinic.sent)
+    clinic.ill = None
+    passes = 0
+    while clinic.circuit() != {"book": "closed"}:
+        clinic.app.recover()
+        clinic.now += 0.1
+        passes += 1
+        assert passes < 20, clinic.circuit()
+    assert len(clinic.asked) - asked <= 6
+    assert len(clinic.sent) > sends
     clinic.app.close()
 
 

@@ -128,11 +128,14 @@ def _hold_back(
     decision = decide(view_of(record, setting.contract, now, turn, held=withheld.held))
     match decision.what:
         case What.LOOK_UP if withheld.ask:
+            unanswered = record.unanswered
             record, lost = yield from look_up(setting, record, turn)
             if lost or record.lease_owner != setting.sender:
                 return record
-            answered = record.evidence is not Evidence.UNANSWERED
-            return (yield from _let_go(setting, record, setting.clock() if answered else until))
+            # an answer may have let one send through; come back soon, and not at once for ever
+            soon = setting.clock() + setting.contract.budget.backoff_s
+            answered = record.unanswered == unanswered
+            return (yield from _let_go(setting, record, soon if answered else until))
         case What.LOOK_UP | What.HOLD:
             return (yield from _let_go(setting, record, until))
         case What.REVIEW if withheld.held is Held.CIRCUIT:

@@ -15,6 +15,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Approval, Contract, contract_from_json
 from ascertain.model.operations import Advance, Advanced, Reply, Reserve
 from ascertain.model.tables import State
+from ascertain.rules.breaker import News
 from ascertain.rules.breaker import name_of as breaker_name
 from ascertain.rules.identity import Scope, intent_mac
 from ascertain.rules.mac import Mac
@@ -129,6 +130,9 @@ class Hands:
             return
         for draft in operation.drafts:
             self.breaking.happened(entry.contract, draft)
+        before = operation.before
+        if record.asked > before.asked and record.unanswered == before.unanswered:
+            self.breaking.hear(entry.contract, News.ANSWERS)  # also where it told nothing new
 
     def _can_be_asked(self, contract: Contract) -> bool:
         """Whether the provider answers look-ups of this tool, or reads of the same group."""
