@@ -26,7 +26,6 @@ MORE_PROMISES = {
     "consent": "checked before the call: the effect that the person must have agreed to",
     "undo": "the compensating tool; undeclared = irreversible. Stored and shown, not carried out",
     "undo_within": "until when it can",
-    "redact": "arguments to be masked. Applied where a call is shown for approval",
 }
 NO_FIELD = {
     "permission": "none",

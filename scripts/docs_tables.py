@@ -220,7 +220,13 @@ def situations():
     yield "`unknown`, with a look-up", unknown, asked
     yield "`unknown`, without one", unknown, plain
     yield "accepted and still working", unknown.changed(evidence=Evidence.WORKING), asked
-    yield "`rejected`, may be sent again", new.changed(state=State.REJECTED), plain
+    refused = new.changed(state=State.REJECTED)
+    yield "`rejected`, may be sent again", refused, plain
+    yield (
+        "`rejected` for now, with a person or without a send left",
+        refused.changed(review="budget_spent"),
+        plain,
+    )
     for kind in Kind:
         if kind not in RETRYABLE_KINDS:
             gone = new.changed(state=State.REJECTED, final=1, kind=kind)

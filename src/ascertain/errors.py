@@ -15,7 +15,9 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
     ├── UnknownTool              no tool of that name is registered
     ├── IntentConflict           a live intent exists with other exact arguments
     ├── NotAllowed               asked for something outside next_allowed
-    │   └── SenderMayBeAlive     "not done" said while an earlier sender may still send
+    │   ├── SenderMayBeAlive     "not done" said while an earlier sender may still send
+    │   ├── MayStillArrive       "not done" said while a request may still be on its way
+    │   └── ReferenceTaken       "confirmed" said with the reference of another action
     ├── NoSession                a guarded call outside ``app.session(...)``
     ├── NoAttempt                ``key()`` outside a guarded call
     ├── Unsettled                ``unwrap()`` of an action that is not confirmed
@@ -56,11 +58,13 @@ __all__ = [
     "LedgerNewer",
     "LedgerReadOnly",
     "LookupAnswer",
+    "MayStillArrive",
     "MissingArguments",
     "NoAttempt",
     "NoSession",
     "NotAllowed",
     "NotCanonical",
+    "ReferenceTaken",
     "SenderMayBeAlive",
     "UnknownTool",
     "Unsettled",
@@ -172,6 +176,20 @@ class SenderMayBeAlive(NotAllowed):
 
     code = "sender_may_be_alive"
     next_step = "Stop that process, wait until its horizon has passed, or confirm with a reference."
+
+
+class ReferenceTaken(NotAllowed):
+    """This reference belongs to another action, and one record cannot confirm two."""
+
+    code = "reference_taken"
+    next_step = "Compare both actions with the provider's records, and name the right reference."
+
+
+class MayStillArrive(NotAllowed):
+    """What was sent may still take effect, so nobody can know yet that this was not done."""
+
+    code = "may_still_arrive"
+    next_step = "Look at the provider again after that time, or confirm with a reference."
 
 
 class NoSession(AscertainError):

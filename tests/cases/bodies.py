@@ -38,8 +38,10 @@ def header() -> dict[str, str]:
 
 def post(stage: Stage, tool: Tool) -> Body:
     """The ordinary one."""
-    client = stage.client(tool)
+    return _post_by(stage.client(tool), stage, tool)
 
+
+def _post_by(client: Any, stage: Stage, tool: Tool) -> Body:
     def act(order: str, text: str = "", amount: int = 0, variant: str = "") -> dict:
         told = stage.told_to_provider(tool, order, text, amount, variant)
         reply = client.post(stage.path(tool), json=told, headers=header())
@@ -242,14 +244,7 @@ def queued(stage: Stage, tool: Tool) -> Body:
 
 def stubborn(stage: Stage, tool: Tool) -> Body:
     """A client that nobody watches, and that waits for as long as it takes."""
-    client = stage.unwatched()
-
-    def act(order: str, text: str = "", amount: int = 0, variant: str = "") -> Any:
-        told = stage.told_to_provider(tool, order, text, amount, variant)
-        reply = client.post(stage.path(tool), json=told, headers=header())
-        return reply.raise_for_status().json()
-
-    return act
+    return _post_by(stage.unwatched(), stage, tool)
 
 
 def two_writes(stage: Stage, tool: Tool) -> Body:

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 from ascertain.rules.facts import next_allowed
+from ascertain.testing.invariants import one_reference_each
 from tests.cases.stage import Stage
 from tests.cases.tables import Row
 
@@ -123,6 +124,7 @@ def _always(stage: Stage) -> list[str]:
     wrong = [f"the chain of events: {text}" for text in stage.app.ledger.verify()]
     wrong += _one_effect_per_key(stage)
     wrong += _no_lie(stage)
+    wrong += map(str, one_reference_each(stage.rows()))
     wrong += _nothing_unsaid(stage)
     posts = Counter(post["key"] for post in stage.posts())
     for row in stage.rows():

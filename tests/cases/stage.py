@@ -19,20 +19,13 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from ascertain import Ascertain, RefusalRule
+from ascertain import Ascertain
 from ascertain.model.action import ActionRecord
 from ascertain.store.ledger import Filter
 from ascertain.testing.world import Behaviour, World, lookup
 from tests.cases.bodies import BODIES, LOOKS
 from tests.cases.tables import PROVIDERS, Case, Reply, Tool
-
-REFUSALS = [
-    RefusalRule(code="OPEN_TICKET_EXISTS", kind="already_exists", related_path="error.ref"),
-    RefusalRule(code="ALREADY_EXISTS", kind="already_exists", related_path="error.ref"),
-    RefusalRule(code="REFUSED_BY_POLICY", kind="business"),
-    RefusalRule(code="VALIDATION", kind="invalid"),
-    RefusalRule(code="in_progress", kind="in_progress"),
-]
+from tests.testing.world_refusals import REFUSALS
 
 
 def prepare(case: Case, world: World) -> None:

@@ -107,7 +107,11 @@ def shop(here):
 def filled(tmp_path_factory):
     """A folder with a ledger that has one action of each kind, and their ids by name."""
     folder = tmp_path_factory.mktemp("filled")
-    return folder, fill(folder)
+    ids = fill(folder)
+    filled_at = time.time()
+    # a person may then say "not done" of it: the mail without an answer is no longer on its way
+    until(lambda: time.time() > filled_at + shops.QUICK.send_deadline_s)
+    return folder, ids
 
 
 @pytest.fixture

@@ -57,6 +57,8 @@ def make(url="sqlite:///ledger.db", provider="provider", **options):
     def create_ticket(order_id: str, issue: str = "noise") -> Any:
         if order_id.startswith("REFUSED"):
             raise Refused("NO\x1b[31mPE\x07", kind="business")
+        if order_id.startswith("BUSY"):
+            raise Refused("LATER", kind="throttled")
         if order_id.startswith("ACCEPTED"):
             return Accepted("job-7", ask_after_s=3600)
         if order_id.startswith("LOST-UNSEEN"):

@@ -4,12 +4,13 @@ import json
 import os
 import pty
 import re
+import time
 import unicodedata
 
 import pytest
 
 from tests.cli import shop as shops
-from tests.cli.conftest import ASCERTAIN
+from tests.cli.conftest import ASCERTAIN, fill
 
 LEDGER = ("--ledger", "sqlite:///ledger.db")
 READING = [
@@ -50,6 +51,15 @@ def test_a_list_can_be_narrowed(cli, ledger, options, names):
     done = cli("actions", *LEDGER, *options, "--json")
     assert done.code == 0
     assert [found["id"] for found in json.loads(done.out)["actions"]] == [ledger[n] for n in names]
+
+
+@pytest.mark.parametrize("age_s", [0, 192, 5 * 3600 + 60 * 50, 40 * 86400])
+def test_what_an_action_waits_for_is_never_cut_however_old_it_is(cli, here, age_s):
+    fill(here, clock=lambda: time.time() - age_s)
+    lines = cli("actions", *LEDGER).out.splitlines()
+    assert max(map(width_of, lines)) <= 80
+    assert [line.split()[-1] for line in lines[1:4:2]] == ["review", "business"]
+    assert lines[0].split() == ["ID", "STATE", "TOOL", "REFERENCE", "AGE", "NOTE"]
 
 
 def test_what_is_cut_off_is_said(cli, ledger):

@@ -58,10 +58,10 @@ def held(till):
 def test_show_says_what_is_to_be_approved_and_masks_what_is_personal(cli, waits, till):
     shown = cli("show", waits, *LEDGER)
     assert till.app.approval_digest(waits) in shown.said
-    assert 'to approve amount 50; card "(masked)"; order "A1"' in shown.said
+    assert 'to approve amount 50; card "[masked]"; order "A1"' in shown.said
     assert "4111" not in shown.out
     asked = json.loads(cli("show", waits, *LEDGER, "--json").out)["approval"]
-    assert asked["arguments"] == {"order": "A1", "amount": 50, "card": "(masked)"}
+    assert asked["arguments"] == {"order": "A1", "amount": 50, "card": "[masked]"}
     assert asked["digest"] == till.app.approval_digest(waits)
 
 

@@ -5,10 +5,15 @@ import shutil
 import sqlite3
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
-from ascertain import Found
+from ascertain import Ascertain, Budget, Found
+from ascertain.errors import LookupAnswer
+from ascertain.report.doctor_vitals import vital_checks
+from ascertain.store.open import open_ledger
+from ascertain.store.sqlite_file import LedgerFile
 from tests.cli import shop as shops
 from tests.cli.conftest import fill
 
@@ -48,16 +53,96 @@ def test_a_ledger_that_is_well(cli, well):
     found = examined(cli, code=0)
     assert {check["verdict"] for check in found.values()} == {"ok"}
     assert set(found) == {
-        "journal", "space", "ledger-mode", "secret", "ledger", "schema", "chain", "recovery",
-        "unknown", "disputed", "review", "breakers", "clock", "leases",
+        "journal", "space", "ledger-mode", "secret", "ledger", "schema", "durability", "size",
+        "chain", "recovery", "unknown", "lookup", "disputed", "review", "breakers", "clock",
+        "leases",
     }  # fmt: skip
+
+
+def test_a_look_up_whose_code_returns_no_answer(cli, here):
+    """`None` is no absence: the typed error and its next step are told wherever one looks."""
+    app = Ascertain("sqlite:///ledger.db", worker="none")
+
+    @app.tool(budget=Budget(turn_s=0.3, backoff_s=0.1, backoff_max_s=0.1, unanswered=2))
+    def pay(order_id: str) -> dict:
+        raise TimeoutError
+
+    @pay.lookup(absence_final_after=0)
+    def find(action):
+        return None
+
+    with app.session("s", principal="u"):
+        action = pay(order_id="A1")
+    app.close()
+    check = examined(cli)["lookup"]
+    assert check["verdict"] == "bad"
+    assert "lookup_answer" in check["sentence"]
+    assert "pay (it returned NoneType)" in check["sentence"]
+    assert check["next"] == LookupAnswer.next_step
+    for command in ("why", "show"):
+        said = cli(command, action.id, *LEDGER).said
+        assert "returned nothing that is an answer" in said
+        assert LookupAnswer.next_step.rstrip(".") in said
+        assert "it returned NoneType" in said
 
 
 def test_the_checks_fit_80_columns_and_are_counted(cli, ledger):
     done = cli("doctor", *LEDGER)
     assert max(map(len, done.out.splitlines())) <= 80
-    assert done.out.endswith("14 checks: 13 ok, 1 warn, 0 bad\n")
+    assert done.out.endswith("17 checks: 16 ok, 1 warn, 0 bad\n")
     assert "next: ascertain actions --review" in done.said
+
+
+def test_the_vitals_are_there_for_programs(cli, well):
+    vitals = json.loads(cli("doctor", *LEDGER, "--json").out)["vitals"]
+    assert (vitals["journal"], vitals["synchronous"], vitals["durable"]) == ("wal", "full", True)
+    assert vitals["schema"] == vitals["newest_schema"]
+    assert min(vitals["pages"], vitals["page_bytes"], vitals["free_bytes"], vitals["sync_s"]) > 0
+    said = cli("doctor", *LEDGER).said
+    assert "Commits are forced to the disk (journal wal, synchronous full), which took" in said
+    assert f"in {vitals['pages']} pages of 4 KiB" in said
+
+
+def test_of_a_ledger_that_does_not_open_there_are_no_vitals(cli, here):
+    (here / "ledger.db").write_text("not a database, but long enough to look at\n" * 20)
+    assert json.loads(cli("doctor", *LEDGER, "--json").out)["vitals"] is None
+
+
+def test_connections_that_do_not_wait_for_the_disk(cli, well, monkeypatch):
+    """As a build of SQLite, or another hand, could set them up."""
+    connect = LedgerFile._connect
+
+    def careless(file):
+        db = connect(file)
+        db.execute("PRAGMA synchronous = NORMAL")
+        return db
+
+    monkeypatch.setattr(LedgerFile, "_connect", careless)
+    found = examined(cli)["durability"]
+    assert found["verdict"] == "bad"
+    assert "A loss of power can take back what was committed" in found["sentence"]
+    assert "synchronous normal" in found["sentence"]
+
+
+@pytest.mark.parametrize(
+    "changed, name, verdict, words",
+    [
+        ({"journal": "off", "durable": False}, "durability", "bad", "loss of power"),
+        ({"journal": "delete"}, "durability", "warn", "no write-ahead log (journal delete"),
+        ({"sync_s": None}, "durability", "warn", "could not be tried"),
+        ({"sync_s": 0.25}, "durability", "ok", "took 250 ms just now"),
+        ({"journal_bytes": 300 * 1024**2}, "size", "warn", "the journal takes 300 MiB"),
+        ({"schema": 1, "newest_schema": 2}, "schema", "bad", "works with 2"),
+    ],
+)
+def test_what_a_store_says_of_itself_is_judged(well, changed, name, verdict, words):
+    ledger = open_ledger("sqlite:///ledger.db")
+    vitals = replace(ledger.vitals(), **changed)
+    ledger.close()
+    (check,) = [check for check in vital_checks(vitals) if check.name == name]
+    assert check.verdict == verdict
+    assert words in check.sentence
+    assert bool(check.next_step) == (verdict != "ok")
 
 
 def test_a_missing_secret(cli, well, here):
@@ -80,6 +165,33 @@ def test_a_ledger_that_everybody_reaches(cli, well, here, mode, verdict, monkeyp
     monkeypatch.setattr("ascertain.report.doctor_file._is_reachable", lambda _path: True)
     (here / "ledger.db").chmod(mode)
     assert examined(cli, code=int(verdict != "ok"))["ledger-mode"]["verdict"] == verdict
+
+
+def test_a_ledger_that_cannot_be_written_is_bad_whoever_can_read_it(cli, well, here, monkeypatch):
+    monkeypatch.setattr("ascertain.report.doctor_file._is_reachable", lambda _path: True)
+    (here / "ledger.db").chmod(0o444)
+    monkeypatch.setattr("os.access", lambda _path, _how: False)  # root is never refused
+    found = examined(cli)["ledger-mode"]
+    assert (found["verdict"], found["sentence"]) == (
+        "bad", "This user cannot write to ledger.db.",
+    )  # fmt: skip
+
+
+def test_a_folder_and_an_empty_file_are_called_what_they_are(cli, here):
+    (here / "ledger.db").mkdir()
+    assert "is a folder, not a ledger" in examined(cli, code=5)["ledger"]["sentence"]
+    assert "is a folder, not a ledger" in cli("actions", *LEDGER).complained
+    (here / "empty.db").touch()
+    empty = ("--ledger", "sqlite:///empty.db")
+    assert "is empty: it is no ledger yet" in examined(cli, *empty, code=5)["ledger"]["sentence"]
+
+
+def test_a_database_of_something_else_was_not_changed_and_nothing_else_is_said(cli, here):
+    by_hand(here, "CREATE TABLE customer (name)")
+    found = examined(cli, code=5)
+    assert found["journal"]["sentence"] == "The file keeps no write-ahead log; a ledger does."
+    assert "nothing was changed" in found["journal"]["next"]
+    assert "is a database, but not a ledger" in found["ledger"]["sentence"]
 
 
 def test_a_file_of_something_else(cli, here):

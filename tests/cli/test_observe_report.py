@@ -41,6 +41,14 @@ def test_req_S17_an_empty_ledger_has_nothing_to_report(cli, shop):
     assert cli("observe-report", *LEDGER).code == 0
 
 
+def test_where_nothing_was_observed_it_is_said_how_to(cli, ledger):
+    """Guarded calls are no observed ones: silence is not the news that all is well."""
+    done = cli("observe-report", *LEDGER)
+    assert done.code == 0
+    assert "Nothing was observed, so nothing can be said: put @app.observe on" in done.said
+    assert "Nothing was seen that guarding would have changed" not in done.said
+
+
 def test_req_S17_a_repeat_of_what_was_confirmed_is_listed_with_its_times(cli, shop):
     shop.pay("ann")
     shop.pay("ann")

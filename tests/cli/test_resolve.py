@@ -2,13 +2,22 @@
 
 import json
 import os
+import re
 import sys
 
 import pytest
 
+from tests.cli import shop as shops
 from tests.cli.conftest import until
 
 LEDGER = ("--ledger", "sqlite:///ledger.db")
+
+
+def once_it_cannot_arrive(cli, *verdict):
+    """The verdict, once what was sent is no longer on its way."""
+    done = cli(*verdict)
+    assert done.code == 0 or "code: may_still_arrive" in done.err or "may_still" in done.out
+    return done if done.code == 0 else None
 
 
 def state_of(cli, action_id):
@@ -24,11 +33,22 @@ def test_it_happened_by_the_providers_reference(cli, ledger):
     assert state_of(cli, ledger["review"]) == "confirmed"
 
 
+@pytest.mark.parametrize(
+    "words, then",
+    [
+        (("--not-done",), "Say where you looked: --not-done --evidence TEXT."),
+        (("--confirmed", " "), "Look it up at the provider: --confirmed REF."),
+    ],
+)
+def test_a_verdict_that_lacks_something_says_what(cli, ledger, words, then):
+    done = cli("resolve", ledger["review"], *words, *LEDGER)
+    assert done.code == 2
+    assert f"next: {then}" in done.complained
+
+
 def test_it_did_not_happen_by_evidence_which_is_kept(cli, ledger):
-    done = cli(
-        "resolve", ledger["review"], "--not-done", "--evidence", "asked Li", *LEDGER, "--json"
-    )
-    assert done.code == 0
+    verdict = ("resolve", ledger["review"], "--not-done", "--evidence", "asked Li")
+    done = until(lambda: once_it_cannot_arrive(cli, *verdict, *LEDGER, "--json"))
     told = json.loads(done.out)
     assert (told["action"]["state"], told["action"]["final"]) == ("rejected", 1)
     assert told["events"][-1]["by"] == "person"
@@ -99,8 +119,47 @@ def test_not_done_is_refused_while_the_process_that_sent_it_lives(cli, spawn, sh
 
     child.kill()
     child.wait(timeout=10)
-    assert cli(*verdict).code == 0
+    done = cli(*verdict)
+    assert done.code == 4, "what it sent just before its end may still arrive"
+    assert "code: may_still_arrive" in done.err
+    assert "Look at the provider again in" in done.complained
+    assert "may live" not in cli("show", found["id"], *LEDGER).said, "that it is gone is written"
+    assert until(lambda: once_it_cannot_arrive(cli, *verdict))
     assert state_of(cli, found["id"]) == "rejected"
+
+
+def test_not_done_is_refused_while_a_request_may_be_on_its_way(cli, shop, here):
+    """The contract says how long absence takes to be final: 60 s from the last possible send."""
+    shop = shops.make()
+    with shop.app.session("chat-42", principal="u7"):
+        lost = shop.create_ticket("LOST-UNSEEN")
+    shop.app.close()
+    done = cli("resolve", lost.id, "--not-done", "--evidence", "not in the CRM", *LEDGER)
+    assert done.code == 4
+    assert "may still take effect until 20" in done.complained
+    assert re.search(r"Look at the provider again in (59|60) s", done.complained)
+    assert state_of(cli, lost.id) == "unknown"
+    done = cli("resolve", lost.id, "--confirmed", "T7", *LEDGER)
+    assert done.code == 0, "that it is there can be said at any time"
+
+
+def test_what_was_refused_for_a_while_is_ended_by_a_person(cli, shop, here):
+    """It is known not to be done: it cannot be confirmed, and need not be waited for."""
+    shop = shops.make()
+    with shop.app.session("chat-42", principal="u7"):
+        busy = shop.create_ticket("BUSY")
+    shop.app.close()
+    done = cli("resolve", busy.id, "--confirmed", "T1", *LEDGER)
+    assert done.code == 4
+    assert "refused for a while (throttled): it was not done" in done.complained
+    assert "--not-done --evidence TEXT ends it" in done.complained
+    done = cli("resolve", busy.id, "--not-done", "--evidence", "no longer wanted", *LEDGER)
+    assert done.code == 0
+    assert "rejected --withdraw--> rejected" in done.said
+    assert "nobody waits for it any more" in cli("why", busy.id, *LEDGER).said
+    said = cli("show", busy.id, *LEDGER).said
+    assert "withdrawn, final" in said
+    assert "evidence: no longer wanted" in said
 
 
 def test_that_it_happened_may_be_said_while_the_sender_lives(cli, spawn, shop, here):

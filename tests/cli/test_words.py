@@ -7,7 +7,7 @@ import pytest
 from ascertain.model.contract import Contract, LookupPromise, OncePer, OnUnknown, Repeat
 from ascertain.report.promises import promises_of
 from ascertain.report.reasons import sentence_of
-from ascertain.report.words import ago, joined, lowered, many, sender_words, span
+from ascertain.report.words import ago, joined, lowered, many, sender_words, size, span
 from ascertain.rules.decide import Reason
 from ascertain.rules.news.classify import REASONS
 from tests.cli.conftest import ROOT
@@ -79,6 +79,26 @@ def test_reasons_that_are_made_up_on_the_way(reason, says):
 )
 def test_a_length_of_time(seconds, says):
     assert span(seconds) == says
+
+
+def test_a_length_of_time_in_its_largest_unit_alone():
+    assert span(125.0, units=1) == "2 min"
+    assert span(86400.0 * 3 + 7200, units=1) == "3 d"
+
+
+@pytest.mark.parametrize(
+    "count, says",
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (64 * 1024, "64 KiB"),
+        (300 * 1024**2, "300 MiB"),
+        (1536 * 1024**2, "1.5 GiB"),
+        (4096 * 1024**3, "4096.0 GiB"),
+    ],
+)
+def test_a_number_of_bytes(count, says):
+    assert size(count) == says
 
 
 def test_small_words():

@@ -23,6 +23,8 @@ class Promise:
 
     `sends` and `unanswered` are the action half of the budget; spent, they excuse an unknown end
     only if the script was silent for all of them. None: the next scripted answer decides.
+    `refusal_final_after_s`: the key is looked at first, and nothing takes effect later than this
+    after it was sent: the refusal of a create that came so late speaks for those before it.
     `send_deadline_s`: a reply that comes later has reached nobody.
     `leave`: best effort; a lost answer stays "awaiting confirmation" and needs no person.
     """
@@ -34,6 +36,7 @@ class Promise:
     absence_final_after_s: float | None = None
     refuses_unprocessed: bool = False
     refusal_covers_key: bool = False
+    refusal_final_after_s: float | None = None
     refusals: frozenset[str] = frozenset(
         {"OPEN_TICKET_EXISTS", "ALREADY_EXISTS", "REFUSED_BY_POLICY", "VALIDATION"}
     )
@@ -58,6 +61,8 @@ class Cell:
     `behaviours` and `lookups` are the scripted names, in order; after them all is well.
     `died_at`: when the (last) sender was killed or frozen: what was answered to its creates, those
     received until then, may have been heard by nobody. `unheard` gives their number instead.
+    `unsent_at`: when a sender died between its durable send and the request. The provider never
+    heard of it; for all that anybody can know, it is a create that was lost on the way.
     `person`: somebody is there to decide a review case.
     """
 
@@ -67,6 +72,7 @@ class Cell:
     sender: Sender = "alive"
     died_at: float | None = None
     unheard: int | None = None
+    unsent_at: tuple[float, ...] = ()
     person: bool = False
 
     @property

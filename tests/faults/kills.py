@@ -17,10 +17,9 @@ from ascertain.model.operations import Take
 from ascertain.runtime import sender
 from ascertain.testing.world import FIVE_CONTRACTS, FOURTEEN, Behaviour, World
 from tests.faults.children import Child, Ended, Moment, Story
-from tests.faults.evidence import Asked, Cell, Evidence, Statement, read_evidence
-from tests.faults.lessons import heard
+from tests.faults.evidence import Cell, Statement, read_evidence
 from tests.faults.oracle import faults
-from tests.faults.play import BUDGET, PROMISES, House, quiet, said_of, statement
+from tests.faults.play import BUDGET, PROMISES, SENDS, House, quiet, said_of, statement
 
 DEADLINE_S, SETTLING_S, LEASE_S = 1.0, 1.3, 3.0
 KILL_BUDGET = replace(BUDGET, send_deadline_s=DEADLINE_S, turn_s=4.0)
@@ -45,6 +44,13 @@ PLAYED: dict[str, Behaviour] = {
     "validation_422": Behaviour("validation_422"),
     "already_exists": Behaviour("already_exists"),
 }
+# These are said to whoever comes, not only the first time.
+REFUSALS = frozenset(
+    {
+        "unauthorised_401", "forbidden_403", "business_refusal", "error_body_2xx",
+        "validation_422", "already_exists",
+    }
+)  # fmt: skip
 # With these the caller can be killed while it waits for the reply.
 WAITED_FOR: dict[str, Behaviour] = {
     "request_lost": Behaviour("request_lost", how="hang"),
@@ -112,6 +118,11 @@ class Kill:
     told: list[Statement] = field(default_factory=list[Statement])
 
     @property
+    def times(self) -> int:
+        """How often the provider behaves so: it refuses whoever comes, the rest happens once."""
+        return SENDS if self.cell in REFUSALS else 1
+
+    @property
     def order(self) -> str:
         return f"{self.how}/{self.contract}/{self.cell}/{self.deaths}"
 
@@ -136,7 +147,7 @@ def cells(how: str) -> Iterator[Kill]:
 def story_of(world: World, house: House, kill: Kill) -> Story:
     """The caller's death, and the death of who recovers."""
     match = {"order": kill.order}
-    world.script(kill.contract, match, [kill.behaviour])
+    world.script(kill.contract, match, [kill.behaviour] * kill.times)
     if kill.deaths.first == WAITING:
         child = Child(
             lambda: make_call(house, kill, None),
@@ -253,14 +264,19 @@ async def _settle(house: House, orders: list[str]) -> list[str]:
 
 def cell_of(kill: Kill) -> Cell:
     """The cell as the oracle sees it: every sender that died is proven gone."""
+    provider = FIVE_CONTRACTS[kill.contract]
     promise = replace(
         PROMISES[kill.contract],
         send_deadline_s=DEADLINE_S,
-        absence_final_after_s=SETTLING_S if FIVE_CONTRACTS[kill.contract].lookup else None,
+        absence_final_after_s=SETTLING_S if provider.lookup else None,
+        refusal_final_after_s=SETTLING_S if provider.answers_key_first else None,
     )
-    lost = [point for point in (kill.deaths.first, kill.deaths.second) if point == BEFORE]
-    behaviours = ("request_lost",) * len(lost) + (kill.behaviour.name,)
-    return Cell(promise=promise, behaviours=behaviours, sender="gone", died_at=kill.died[-1])
+    points = (kill.deaths.first, kill.deaths.second)
+    unsent = [at for point, at in zip(points, kill.died, strict=False) if point == BEFORE]
+    return Cell(
+        promise=promise, behaviours=(kill.behaviour.name,) * kill.times, sender="gone",
+        died_at=kill.died[-1], unsent_at=tuple(unsent),
+    )  # fmt: skip
 
 
 def judge(world: World, house: House, kill: Kill) -> list[str]:
@@ -268,53 +284,9 @@ def judge(world: World, house: House, kill: Kill) -> list[str]:
     record = house.record(kill.order)
     key = record.key if record else None
     evidence = read_evidence(world.db_path, kill.contract, {"order": kill.order}, key)
-    evidence, cell = with_lost_sends(kill, evidence), cell_of(kill)
-    said = said_of(house, record, kill.told)
-    if said is not None and not _refusal_was_heard(cell, evidence):
-        said = replace(said, kind=None)  # the provider's word for it died with its only hearer
-    wrong = faults(cell, evidence, said)
-    if said is not None and said.noticed and overlooked(cell, evidence):
-        wrong = [fault for fault in wrong if not fault.startswith(OF_A_DOUBLE)]
+    wrong = faults(cell_of(kill), evidence, said_of(house, record, kill.told))
     ended = f"{record.state}, {record.reason}" if record else "no action"
     return [f"{kill.order}: {fault} [{ended}; {_course(house, record)}]" for fault in wrong]
-
-
-OF_A_DOUBLE = ("NoDuplicateEffect", "a person was asked")
-
-
-def with_lost_sends(kill: Kill, evidence: Evidence) -> Evidence:
-    """A send whose process died just before it is a request that was lost, for all that anybody
-    can know: it counts as a create of which the provider never heard.
-    """
-    points = (kill.deaths.first, kill.deaths.second)
-    lost = [
-        Asked(
-            number=-n, received_at=at, key=evidence.posts[0].key if evidence.posts else None,
-            args=evidence.posts[0].args if evidence.posts else None, behaviour="request_lost",
-            answered="reset", answered_at=None, code=None, retry_after_s=None,
-        )
-        for n, (point, at) in enumerate(zip(points, kill.died, strict=False), start=1)
-        if point == BEFORE
-    ]  # fmt: skip
-    posts = sorted((*lost, *evidence.posts), key=lambda post: post.received_at)
-    return replace(evidence, posts=tuple(posts))
-
-
-def overlooked(cell: Cell, evidence: Evidence) -> bool:
-    """Whether a look-up missed a record that it had promised to see by then.
-
-    The provider misses its first look-up, however late that comes when a process has died.
-    """
-    settling_s = cell.promise.absence_final_after_s or 0.0
-    return any(
-        look.code == "absent" and look.received_at >= effect.executed_at + settling_s
-        for look in evidence.lookups
-        for effect in evidence.effects
-    )
-
-
-def _refusal_was_heard(cell: Cell, evidence: Evidence) -> bool:
-    return "no" in heard(cell, evidence)
 
 
 def _course(house: House, record: ActionRecord | None) -> str:
@@ -322,21 +294,10 @@ def _course(house: House, record: ActionRecord | None) -> str:
     return " ".join(f"{event.event}:{event.reason}" for event in events)
 
 
-# Cells with a key or a look-up that end with a person all the same, each with its reason.
-REFUSALS = frozenset(
-    {
-        "unauthorised_401", "forbidden_403", "business_refusal", "error_body_2xx",
-        "validation_422", "already_exists",
-    }
-)  # fmt: skip
-
-
 def why_a_person(world: World, kill: Kill) -> str | None:
     """Why this cell may end with a person though there is a key or a look-up; None: it may not."""
     if kill.contract == "neither":
         return "neither a key nor a look-up"
-    if kill.contract == "key_only" and kill.cell in REFUSALS and kill.deaths.first == BEFORE:
-        return "the resend was refused, which says nothing of the send before it; nobody to ask"
     if world.count(kill.contract, order=kill.order) > 1:
         return "the provider made a double, and it was noticed"
     return None

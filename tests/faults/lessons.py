@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 from typing import Literal
 
-from tests.faults.evidence import Asked, Cell, Evidence, Promise
+from tests.faults.evidence import Asked, Cell, Effect, Evidence, Promise
 
 # What one create taught. yes, no: definite. unprocessed: refused before processing, by promise.
 # working: taken, and under way. dead: the key can no longer take effect. nothing: all is possible.
@@ -34,6 +35,46 @@ TELLS_NOTHING = frozenset(
     }
 )
 LOOKUP_TELLS_NOTHING = frozenset({"error_500", "hang", "reset"})
+
+
+def counted(cell: Cell, evidence: Evidence) -> tuple[Cell, Evidence]:
+    """The cell and its evidence with each send that died before the wire as a create that was lost.
+
+    Whoever recovers cannot tell the two apart, so it counts against the budget, asks for the same
+    proof of absence from the moment of its sender's death, and has an end like any other.
+    """
+    if not cell.unsent_at:
+        return cell, evidence
+    known = evidence.posts[0] if evidence.posts else None
+    lost = [
+        Asked(
+            number=-n, received_at=at, key=known and known.key, args=known and known.args,
+            behaviour="request_lost", answered="reset", answered_at=None, code=None,
+            retry_after_s=None,
+        )
+        for n, at in enumerate(cell.unsent_at, start=1)
+    ]  # fmt: skip
+    posts = sorted((*lost, *evidence.posts), key=lambda post: post.received_at)
+    behaviours = ("request_lost",) * len(lost) + cell.behaviours
+    unheard_too = None if cell.unheard is None else cell.unheard + len(lost)
+    return (
+        replace(cell, unsent_at=(), behaviours=behaviours, unheard=unheard_too),
+        replace(evidence, posts=tuple(posts)),
+    )
+
+
+def missed(cell: Cell, evidence: Evidence, effect: Effect) -> bool:
+    """Whether a look-up missed an effect that it had promised to see by then."""
+    promise = cell.promise
+    settling_s = 0.0 if promise.fences else promise.absence_final_after_s
+    return (
+        promise.lookup
+        and settling_s is not None
+        and any(
+            look.code == "absent" and look.received_at >= effect.executed_at + settling_s
+            for look in evidence.lookups
+        )
+    )
 
 
 def taught(promise: Promise, post: Asked) -> Taught:
@@ -88,11 +129,28 @@ def lookup_answers(cell: Cell, evidence: Evidence) -> bool:
 def resend_tells(cell: Cell, evidence: Evidence) -> bool:
     """Whether the same key, sent once more, would have been answered with the truth."""
     promise, sent = cell.promise, len(evidence.posts)
-    if not promise.key or "no" in heard(cell, evidence) or not _may_send(cell, evidence):
+    refused = "no" in heard(cell, evidence) and promise.refusal_final_after_s is None
+    if not promise.key or refused or not _may_send(cell, evidence):
         return False
     if not sent or promise.key_lifetime_s is None:
         return True
     return evidence.read_at < evidence.posts[0].received_at + promise.key_lifetime_s
+
+
+def speaks_for_all(cell: Cell, evidence: Evidence, lessons: list[Taught]) -> bool:
+    """Whether the last create was refused, and that speaks for the earlier ones by promise."""
+    promise = cell.promise
+    if lessons[-1:] != ["no"]:
+        return False
+    if promise.refusal_covers_key:
+        return True
+    after_s, last = promise.refusal_final_after_s, evidence.posts[-1]
+    if not promise.key or after_s is None or not cell.sender_settled:
+        return False
+    return all(
+        lesson == "no" or last.received_at >= post.received_at + after_s
+        for post, lesson in zip(evidence.posts, lessons, strict=True)
+    )
 
 
 def resend_is_safe(cell: Cell, evidence: Evidence) -> bool:

@@ -24,9 +24,11 @@ from ascertain.model.action import ActionRecord
 from ascertain.testing.world import FIVE_CONTRACTS, World
 from tests.faults.evidence import Cell, Sender, Statement, read_evidence
 from tests.faults.oracle import faults
-from tests.faults.play import PROMISES, House, found, said_of, settle
+from tests.faults.play import BUDGET, PROMISES, House, found, said_of, settle
 
 SDK_PATIENCE_S = 30.0
+FIVE = list(FIVE_CONTRACTS)
+PATIENT = replace(BUDGET, send_deadline_s=5.0, turn_s=8.0)
 
 
 class SdkError(Exception):
@@ -125,6 +127,12 @@ class OwnDatabase:
         with closing(self._open()) as db:
             rows = db.execute("SELECT ref FROM bookings WHERE room = ? ORDER BY ref", (room,))
             return [ref for (ref,) in rows]
+
+
+def call(house: House, contract: str, order: str, **more: Any) -> Any:
+    """One call of the sync tool in the session of that order."""
+    with house.app.session(order, principal="u"):
+        return house.sync[contract](order=order, **more)
 
 
 def told(statement: Statement) -> dict[str, Any]:

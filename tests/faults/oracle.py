@@ -14,11 +14,14 @@ from typing import Literal
 from tests.faults.evidence import Asked, Cell, Effect, Evidence, Said, Statement
 from tests.faults.lessons import (
     absence_is_final,
+    counted,
     heard,
     lookup_answers,
+    missed,
     proven_absent,
     resend_is_safe,
     resend_tells,
+    speaks_for_all,
     taught,
     told_to_wait,
     unheard,
@@ -56,6 +59,7 @@ def _end(*states: str, review: Literal["never", "may", "must"] = "never", why: s
 
 def required_end(cell: Cell, evidence: Evidence) -> End:
     """Say where this cell must end, from what happened and from what could have been learnt."""
+    cell, evidence = counted(cell, evidence)
     end = _end_with_effect(cell, evidence) if evidence.effects else _end_without(cell, evidence)
     if told_to_wait(cell, evidence) and "yes" not in heard(cell, evidence):
         why = f"the provider asked to wait; else: {end.why}"
@@ -100,7 +104,7 @@ def _end_without(cell: Cell, evidence: Evidence) -> End:
     if resend_is_safe(cell, evidence):
         return _end("confirmed", why="refused before processing: it should have been sent again")
     refused = lessons and all(lesson in ("no", "unprocessed") for lesson in lessons)
-    covered = lessons[-1:] == ["no"] and cell.promise.refusal_covers_key
+    covered = speaks_for_all(cell, evidence, lessons)
     if refused or covered or "dead" in lessons:
         return _end("rejected", why="the provider refused")
     if resend_tells(cell, evidence):
@@ -129,6 +133,7 @@ def faults(cell: Cell, evidence: Evidence, said: Said | None) -> list[str]:
 
     `said` is None where the ledger has no action for this intent.
     """
+    cell, evidence = counted(cell, evidence)
     if said is None:
         return lost_actions(evidence.effects, []) + [
             f"NoLostAction: key {key} reached the provider, and no action has it"
@@ -215,6 +220,11 @@ def broken_promise(cell: Cell, evidence: Evidence, effect: Effect) -> str | None
     settling_s, took_s = promise.absence_final_after_s, effect.executed_at - effect.received_at
     if promise.lookup and not promise.fences and settling_s is not None and took_s > settling_s:
         return f"it landed after {took_s:.1f} s, the promise was {settling_s:g} s"
+    if missed(cell, evidence, effect):
+        return "a look-up did not find it, after the time by which it was promised to"
+    after_s = promise.refusal_final_after_s
+    if promise.key and after_s is not None and took_s > after_s and "no" in lessons.values():
+        return f"it landed after {took_s:.1f} s, refusals are final after {after_s:g} s"
     if promise.key and effect is not evidence.effects[0]:
         return "the key did not deduplicate"
     return None
@@ -318,11 +328,13 @@ def _unfounded(cell: Cell, evidence: Evidence, said: Said) -> Iterator[str]:
     lessons = [taught(cell.promise, post) for post in evidence.posts]
     definite = all(lesson in ("no", "unprocessed", "dead") for lesson in lessons)
     never_sent = not lessons and cell.sender == "alive"
-    covered = cell.promise.refusal_covers_key and lessons[-1:] == ["no"]
+    covered = speaks_for_all(cell, evidence, lessons)
     refused = bool(lessons) and (definite or "dead" in lessons or covered)
     if not (never_sent or refused or absence_is_final(cell, evidence)):
         yield "NoLie: said rejected on evidence that proves nothing"
-    codes = [post.code for post in evidence.posts if taught(cell.promise, post) == "no"]
+    # A word that nobody lived to record binds nobody.
+    known = zip(evidence.posts, heard(cell, evidence), strict=True)
+    codes = [post.code for post, lesson in known if lesson == "no"]
     fitting = frozenset[str]().union(*(_KINDS.get(code, frozenset()) for code in codes))
     if fitting and definite and said.kind is not None and said.kind not in fitting:
         yield f"said rejected ({said.kind}), the provider said {codes[-1]}"

@@ -17,6 +17,7 @@ from ascertain.store.ledger import Filter
 from ascertain.testing.world import FIVE_CONTRACTS, Behaviour, World
 from tests.faults.evidence import Cell, Promise, Said, Statement, read_evidence
 from tests.faults.oracle import faults
+from tests.testing.world_refusals import REFUSALS as WORLD_REFUSALS
 
 SETTLING_S, DEADLINE_S, SENDS, TURN_S, LEASE_S = 0.9, 0.6, 4, 2.5, 0.25
 PATIENCE_S = 12.0
@@ -32,20 +33,14 @@ PROMISES = {
         lookup=provider.lookup,
         fences=provider.lookup_fences,
         absence_final_after_s=SETTLING_S if provider.lookup else None,
+        refusal_final_after_s=SETTLING_S if provider.answers_key_first else None,
         sends=SENDS,
         send_deadline_s=DEADLINE_S,
     )
     for name, provider in FIVE_CONTRACTS.items()
 }
 
-REFUSALS = [
-    RefusalRule(code="OPEN_TICKET_EXISTS", kind="already_exists", related_path="error.ref"),
-    RefusalRule(code="ALREADY_EXISTS", kind="already_exists", related_path="error.ref"),
-    RefusalRule(code="REFUSED_BY_POLICY", kind="business"),
-    RefusalRule(code="VALIDATION", kind="invalid"),
-    RefusalRule(code="in_progress", kind="in_progress"),
-    RefusalRule(code="fenced", kind="absent"),
-]
+REFUSALS = [*WORLD_REFUSALS, RefusalRule(code="fenced", kind="absent")]
 
 
 @dataclass
@@ -80,6 +75,8 @@ class House:
         """The contract; without a breaker, which a provider that is all faults would soon open."""
         provider = FIVE_CONTRACTS[name]
         promises = {"key_lifetime": provider.key_lifetime_s} if provider.honours_key else {}
+        if provider.answers_key_first:
+            promises["refusal_final_after"] = self.settling_s
         return {
             "identity": ["order"], "budget": self.budget, "refusals": REFUSALS,
             "recount_after": self.recount_s, "via": [self.client, self.aclient], "receipt": "ref",

@@ -459,6 +459,82 @@ def test_a_kill_before_the_wire_with_a_plain_look_up(provider):
     assert_good(Cell(promise=NEITHER, sender="gone"), provider, IN_REVIEW)
 
 
+UNSENT = {"sender": "gone", "died_at": NOW + 1, "unsent_at": (NOW + 1,)}
+
+
+def test_a_send_that_died_before_the_wire_needs_the_proof_of_one_that_was_lost(provider):
+    """Nobody can know that it did not leave: settling counts from its sender's death."""
+    cell = Cell(promise=LOOKUP_ONLY, **UNSENT)
+    provider.look(3, "absent")
+    assert_told(cell, provider, ABSENT, "evidence that proves nothing")
+    assert_told(cell, provider, IN_REVIEW, "the look-up proves absence")
+    provider.look(6.5, "absent")
+    assert_good(cell, provider, ABSENT)
+    provider.created(7)
+    assert_good(cell, provider, CONFIRMED)
+
+
+@pytest.mark.parametrize("promise", [LOOKUP_ONLY, NEITHER])
+def test_a_resend_after_a_send_that_died_before_the_wire_is_blind_without_proof(provider, promise):
+    provider.look(3, "absent")
+    provider.created(4)
+    assert_told(Cell(promise=promise, **UNSENT), provider, CONFIRMED, "blind resend")
+
+
+@pytest.mark.parametrize("promise", [KEY_AND_LOOKUP, KEY_ONLY])
+def test_a_send_that_died_before_the_wire_is_sent_again_by_its_key(provider, promise):
+    cell = Cell(promise=promise, **UNSENT)
+    assert_told(cell, provider, IN_REVIEW, "the same key should have been sent again")
+    provider.created(2)
+    assert_good(cell, provider, CONFIRMED)
+    assert_told(cell, provider, replace(CONFIRMED, review_opened=True), "a person was asked")
+
+
+def test_a_send_that_died_before_the_wire_with_nobody_to_ask_ends_before_a_person(provider):
+    cell = Cell(promise=NEITHER, **UNSENT)
+    assert_good(cell, provider, IN_REVIEW)
+    assert_told(cell, provider, ABSENT, "must be unknown")
+    assert_told(cell, provider, said("unknown"), "stranded")
+
+
+def test_a_send_that_died_before_the_wire_counts_against_the_budget(provider):
+    provider.created(2)
+    cell = Cell(promise=replace(KEY_ONLY, sends=1), **UNSENT)
+    assert_told(cell, provider, CONFIRMED, "Budget: 2 creates")
+    assert_good(replace(cell, promise=replace(KEY_ONLY, sends=2)), provider, CONFIRMED)
+
+
+def test_a_look_up_that_misses_after_settling_makes_a_double_that_must_be_noticed(provider):
+    provider.created(1, "reset", "lookup_misses_first")
+    provider.look(6.5, "absent")
+    provider.created(7, ref="T901")
+    cell = Cell(promise=LOOKUP_ONLY, sender="gone", died_at=NOW + 2)
+    noticed = replace(CONFIRMED, provider_ref="T901", noticed=True)
+    assert_told(cell, provider, replace(noticed, noticed=False), "no notice")
+    assert_good(cell, provider, noticed)
+    assert_good(cell, provider, replace(noticed, review_open=True, review_opened=True))
+    patient = replace(cell, promise=replace(LOOKUP_ONLY, absence_final_after_s=6))
+    assert_told(patient, provider, noticed, "blind resend", "by our doing")
+
+
+def test_a_look_up_that_misses_after_settling_excuses_no_silence(provider):
+    """Said absent for good, as the provider did; once it is known better, that has to be told."""
+    provider.created(1, "reset", "lookup_misses_first")
+    provider.look(6.5, "absent")
+    cell = Cell(promise=LOOKUP_ONLY, sender="gone", died_at=NOW + 2)
+    assert_told(cell, provider, ABSENT, "NoLie", "T900", "must be confirmed")
+    assert_good(cell, provider, replace(ABSENT, noticed=True))
+
+
+def test_a_refusal_that_nobody_lived_to_record_need_not_be_repeated_in_its_words(provider):
+    provider.post(1, "403", "forbidden_403", "FORBIDDEN")
+    provider.look(7, "absent")
+    gone = Cell(promise=LOOKUP_ONLY, sender="gone", died_at=NOW + 2)
+    assert_good(gone, provider, ABSENT)
+    assert_good(gone, provider, refused("auth"))
+    assert_told(Cell(promise=LOOKUP_ONLY), provider, ABSENT, "the provider said FORBIDDEN")
+
+
 def test_a_person_may_decide_but_not_against_the_truth(provider):
     provider.created(1, "reset", "reply_lost")
     cell = Cell(promise=NEITHER, person=True)

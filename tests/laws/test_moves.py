@@ -1,5 +1,7 @@
 """Whatever is known of an action, the rules move it only along the table, and never lose it."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,7 +33,7 @@ contracts = st.builds(
     ),
 )
 outcomes = st.builds(
-    Outcome,
+    partial(Outcome),  # of a named tuple itself the fields that are not named would be made up
     effect=st.sampled_from(Effect),
     reason=st.just("r"),
     kind=st.none() | st.sampled_from(Kind),
@@ -163,9 +165,9 @@ def test_a_take_over_remembers_who_held_the_lease_of_a_sent_action(before, owner
     assert (again.lease_owner, again.fence) == ("s", before.fence + 2)
 
 
-@given(records(states=(State.UNKNOWN,)))
-def test_a_verdict_settles_what_is_unknown(before):
-    yes = evidence.verdict_confirmed(before, provider_ref="T1", evidence="seen", now=NOW)
+@given(records(states=(State.UNKNOWN,)), contracts)
+def test_a_verdict_settles_what_is_unknown(before, contract):
+    yes = evidence.verdict_confirmed(before, contract, provider_ref="T1", evidence="seen", now=NOW)
     no = evidence.verdict_not_done(before, evidence="seen", now=NOW)
     obeys_the_table(before, yes)
     obeys_the_table(before, no)
@@ -188,6 +190,7 @@ def test_a_move_without_a_row_is_refused(before, event):
         (State.SENT, Event.REJECT), (State.SENT, Event.UNSEND), (State.SENT, Event.LOSE),
         (State.UNKNOWN, Event.CONFIRM), (State.UNKNOWN, Event.REJECT), (State.UNKNOWN, Event.SEND),
         (State.UNKNOWN, Event.COMPENSATE), (State.REJECTED, Event.SEND),
+        (State.REJECTED, Event.WITHDRAW),
         (State.CONFIRMED, Event.COMPENSATE),
     }  # fmt: skip
     legal = event is Event.NOTE or ((before.state, event) in ends and not before.final)

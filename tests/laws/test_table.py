@@ -24,6 +24,7 @@ DESIGN = {
     ("unknown", "send"): "sent",
     ("unknown", "compensate"): "compensated",
     ("rejected", "send"): "sent",
+    ("rejected", "withdraw"): "rejected",
     ("confirmed", "compensate"): "compensated",
 }
 CONTRACT = Contract(tool="t", noun="t", lookup=LookupPromise(absence_final_after_s=1.0))
@@ -64,6 +65,9 @@ MAKERS = {
     ("unknown", "reject"): lambda: answered(Answer(refused=True)),
     ("unknown", "send"): lambda: send(unknown()),
     ("rejected", "send"): lambda: send(record(state=State.REJECTED, attempt=1)),
+    ("rejected", "withdraw"): lambda: evidence.verdict_not_done(
+        record(state=State.REJECTED, attempt=1), evidence="no longer wanted", now=NOW
+    ),
 }
 COMPENSATION = {("unknown", "compensate"), ("confirmed", "compensate")}
 BIRTH = {(None, "prepare")}

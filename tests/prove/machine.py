@@ -508,11 +508,12 @@ class Machine:
         """A person looks at the provider, sees what is there, and says so."""
         stored = self.production.records[state.record]
         effects, keys, jobs, _ = state.memory
-        if not state.verdicts or stored.state not in (State.UNKNOWN, State.PREPARED):
+        undecided = (State.UNKNOWN, State.PREPARED, State.REJECTED)
+        if not state.verdicts or stored.terminal or stored.state not in undecided:
             return
         if jobs or any(entry[1] == "work" for entry in keys):
             return  # the provider says that it is working on it
-        if stored.state is State.PREPARED and effects:
+        if stored.state is not State.UNKNOWN and effects:
             return
         said = f"T{len(effects)}" if effects else "not done"
         step = self.production.verdict(state.record, said, self.gone(state))

@@ -232,7 +232,7 @@ mutant(
     late_as(
         lambda real, record, contract, outcome, more: real(
             record, contract,
-            replace(outcome, effect=Effect.NOT_SENT)
+            outcome._replace(effect=Effect.NOT_SENT)
             if outcome.effect is Effect.UNKNOWN else outcome,
             **more,
         )
@@ -254,7 +254,7 @@ mutant(
     "late words after hidden retries are believed", "the client tells only of its last time",
     late_as(
         lambda real, record, contract, outcome, more: real(
-            record, contract, replace(outcome, sends=min(outcome.sends, 1)), **more
+            record, contract, outcome._replace(sends=min(outcome.sends, 1)), **more
         )
     ),
 )  # fmt: skip
@@ -273,6 +273,11 @@ mutant(
     "not done is not final", "what a person settled may be sent again",
     leaving(evidence, "verdict_not_done", final=0, due_at=NOW),
     rows=((State.UNKNOWN, Event.REJECT),),
+)  # fmt: skip
+mutant(
+    "withdrawn for a while", "what a person withdrew after a temporary refusal is sent again",
+    leaving(evidence, "withdraw", final=0, due_at=NOW),
+    rows=((State.REJECTED, Event.WITHDRAW),),
 )  # fmt: skip
 mutant(
     "a verdict drops its reference", "confirmed by a person, with nothing to show",

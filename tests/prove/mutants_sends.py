@@ -1,10 +1,8 @@
 """Mutants of sending, settling and losing, and of the ledger under them."""
 
-from dataclasses import replace
-
 from ascertain.model.outcome import Effect, Kind
 from ascertain.model.tables import Event, State
-from ascertain.rules import evidence, fold
+from ascertain.rules import budget, evidence, fold
 from ascertain.rules.decide import Reason
 from tests.prove.ledger import Ledger
 from tests.prove.mutating import (
@@ -17,13 +15,24 @@ from tests.prove.mutating import (
     told,
     with_contract,
 )
-from tests.prove.production import NOW
+from tests.prove.production import LEASE, NOW
 
 MUTANTS = []
 
 
 def mutant(name, what, *patches, **more):
     MUTANTS.append(Mutant(name, what, tuple(patches), **more))
+
+
+def speaks_for(change):
+    """`fold._speaks_for_all`, of a record and an outcome that are changed."""
+    real = fold._speaks_for_all
+
+    def mutated(record, contract, outcome):
+        record, outcome = change(record, outcome)
+        return real(record, contract, outcome)
+
+    return (fold, "_speaks_for_all", mutated)
 
 
 # ------------------------------------------------------------------------------- ledger and leases
@@ -152,20 +161,19 @@ mutant(
 )  # fmt: skip
 mutant(
     "confirmed without its reference", "the provider's reference is dropped",
-    *outcome_as(lambda outcome: replace(outcome, provider_ref=None)),
+    *outcome_as(lambda outcome: outcome._replace(provider_ref=None)),
 )  # fmt: skip
 mutant(
     "a refusal covers everything", "a refusal speaks for earlier attempts too",
-    *with_contract("_refused", refusal_covers_key=True), rows=((State.SENT, Event.REJECT),),
+    *with_contract("_speaks_for_all", refusal_covers_key=True), rows=((State.SENT, Event.REJECT),),
 )  # fmt: skip
 mutant(
     "a temporary refusal covers the key", "refused for a while, believed of all attempts",
     (
         fold, "_refused",
-        lambda record, contract, outcome, now, wait_s, real=fold._refused: real(
-            record._replace(doubt=0)
-            if contract.refusal_covers_key and outcome.retryable else record,
-            contract, outcome, now, wait_s,
+        lambda record, contract, outcome, now, wait_s, covers, real=fold._refused: real(
+            record, contract, outcome, now, wait_s,
+            covers or (contract.refusal_covers_key and outcome.retryable),
         ),
     ),
 )  # fmt: skip
@@ -175,30 +183,55 @@ mutant(
 )  # fmt: skip
 mutant(
     "a business refusal is temporary", "a final refusal is tried again",
-    told(fold, "_refused", lambda one: replace(one, retryable=True), 2),
+    told(fold, "_refused", lambda one: one._replace(retryable=True), 2),
     rows=((State.REJECTED, Event.SEND),), reasons=(Reason.TEMPORARY_REFUSAL,),
 )  # fmt: skip
 mutant(
     "a temporary refusal is final", "refused for a while, told as refused for good",
-    told(fold, "_refused", lambda one: replace(one, retryable=False), 2),
+    told(fold, "_refused", lambda one: one._replace(retryable=False), 2),
     rows=((State.SENT, Event.REJECT),),
 )  # fmt: skip
 mutant(
     "a refusal after hidden retries is believed", "the client tells only of its last time",
-    *outcome_as(lambda outcome: replace(outcome, sends=min(outcome.sends, 1))),
+    *outcome_as(lambda outcome: outcome._replace(sends=min(outcome.sends, 1))),
 )  # fmt: skip
 mutant(
     "in progress is a refusal", "our own key at work is taken for a refusal of it",
     (
         fold, "_refused",
-        lambda record, contract, outcome, now, wait_s, real=fold._refused: real(
+        lambda record, contract, outcome, now, wait_s, covers, real=fold._refused: real(
             *(
-                (record._replace(doubt=0), contract, replace(outcome, kind=Kind.UNAVAILABLE))
+                (record._replace(doubt=0), contract, outcome._replace(kind=Kind.UNAVAILABLE))
                 if outcome.kind is Kind.IN_PROGRESS else (record, contract, outcome)
             ),
-            now, wait_s,
+            now, wait_s, covers,
         ),
     ),
+)  # fmt: skip
+mutant(
+    "a late refusal need not be late", "the promise is taken, its time is not waited for",
+    speaks_for(lambda record, outcome: (record._replace(last_possible_at=NOW - 99), outcome)),
+    rows=((State.SENT, Event.REJECT),),
+)  # fmt: skip
+mutant(
+    "a late refusal speaks for living senders", "who may still send is not looked at",
+    speaks_for(lambda record, outcome: (record._replace(suspect=""), outcome)),
+)  # fmt: skip
+mutant(
+    "a late refusal after hidden retries is believed", "the client tells only of its last time",
+    speaks_for(lambda record, outcome: (record, outcome._replace(sends=1))),
+)  # fmt: skip
+mutant(
+    "a send forgets when the doubt began", "what may still be on its way is taken for settled",
+    leaving(fold, "send", last_possible_at=NOW - 99),
+)  # fmt: skip
+mutant(
+    "a refusal is asked for again at once", "sent again before that could settle anything",
+    (budget, "resend_at", lambda record, contract: record.not_before_at),
+)  # fmt: skip
+mutant(
+    "a late refusal goes to a person", "what one more repeat would settle is not sent again",
+    (budget, "repeat_settles", lambda record, contract: False),
 )  # fmt: skip
 mutant(
     "a refusal in doubt lets go of the action", "nobody comes back to it",
@@ -238,7 +271,7 @@ mutant(
     remade(
         fold, "lose",
         lambda made, record, **_: made._replace(
-            after=made.after._replace(last_possible_at=record.last_possible_at)
+            after=made.after._replace(last_possible_at=record.first_sent_at + LEASE)
         ),
     ),
 )  # fmt: skip

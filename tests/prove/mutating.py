@@ -109,7 +109,7 @@ def effect_as(effect, became, **more):
     def change(outcome):
         if outcome.effect is not effect:
             return outcome
-        return replace(outcome, effect=became, **more)
+        return outcome._replace(effect=became, **more)
 
     return (told(fold, "settle", change, 2), told(evidence, "settle", change, 2))
 

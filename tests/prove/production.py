@@ -68,7 +68,7 @@ def _outcomes():
     }
     for n in (1, 2, 3, 4):
         plain[f"ok T{n}"] = Outcome(effect=Effect.CONFIRMED, reason="ok", provider_ref=f"T{n}")
-    twice = {f"{name}, sent twice": replace(one, sends=2) for name, one in plain.items()}
+    twice = {f"{name}, sent twice": one._replace(sends=2) for name, one in plain.items()}
     nothing = {
         "not_sent": Outcome(effect=Effect.NOT_SENT, reason="refused_connection", retryable=True,
                             sends=0),
@@ -138,6 +138,8 @@ class Production:
             "lease_until": _floor(r.lease_until, NOW),
             "suspect": ",".join(sorted(name for name in r.suspect.split(",") if name)),
         }  # fmt: skip
+        if r.state is State.SENT:
+            changes |= self._while_sent(r)
         if not r.refused and not r.final:
             changes["kind"] = None
         if r.state is not State.SENT and (r.lease_until is None or r.lease_until <= NOW):
@@ -149,6 +151,16 @@ class Production:
                 changes[name] = 0
         return r._replace(**changes)
 
+    def _while_sent(self, r):
+        """Of two times only this is read: whether this attempt's refusal speaks for all in doubt."""
+        after, last, mine = self.contract.refusal_final_after_s, r.last_possible_at, r.last_sent_at
+        if after is None or last is None or mine is None:
+            return {"last_sent_at": None, "last_possible_at": None}
+        return {
+            "last_sent_at": NOW,
+            "last_possible_at": NOW - (after if mine - last >= after else 0),
+        }
+
     def later(self, number):
         """The same record one unit of time later."""
         key = ("later", number)
@@ -158,8 +170,8 @@ class Production:
             moved = {
                 name: None if getattr(r, name) is None else getattr(r, name) - 1
                 for name in (
-                    "first_sent_at", "last_possible_at", "ask_at", "not_before_at", "due_at",
-                    "send_by_at", "lease_until",
+                    "first_sent_at", "last_sent_at", "last_possible_at", "ask_at", "not_before_at",
+                    "due_at", "send_by_at", "lease_until",
                 )
             }  # fmt: skip
             found = self._memo[key] = self.number(r._replace(**moved))
@@ -333,7 +345,9 @@ class Production:
             made = None
             dead = [one for one in record.suspect.split(",") if one.partition("#")[0] in gone]
             if said != "not done":
-                made = evidence.verdict_confirmed(record, provider_ref=said, evidence="", now=NOW)
+                made = evidence.verdict_confirmed(
+                    record, self.contract, provider_ref=said, evidence="", now=NOW
+                )
             elif dead:
                 made = evidence.clear_suspects(record, dead, now=NOW)
             elif not evidence.may_still_arrive(record, self.contract, now=NOW):

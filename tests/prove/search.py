@@ -287,7 +287,9 @@ class Search:
         found += inv.gone_is_gone(was, now, drafts)
         if any(draft.event is Event.SEND for draft in drafts):
             found += inv.within_budget(was, now, contract, NOW)
-        found += inv.final_means_final(was, now, drafts, refused=bool(refused))
+            if refused:
+                found += inv.repeat_after_refusal(was, contract, NOW)
+        found += inv.final_means_final(was, now, drafts)
         if heard:
             found += inv.no_lost_answer(was, now, OUTCOMES[heard])
         opened = [draft.reason for draft in drafts if draft.reason.startswith("review:")]

@@ -7,56 +7,30 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ascertain import State
 from ascertain.testing.crash import point
-from ascertain.testing.world import FIVE_CONTRACTS, Behaviour, World
-from tests.faults.children import Moment, Process
+from ascertain.testing.world import Behaviour
+from tests.faults.children import Moment
 from tests.faults.evidence import Statement
 from tests.faults.named import (
+    FIVE,
+    PATIENT,
     OwnDatabase,
     SdkHouse,
+    call,
     course,
     freeze_first,
     heal,
     judged,
     told,
 )
-from tests.faults.play import BUDGET, House, statement
+from tests.faults.play import House, statement
 
 ROOT = Path(__file__).resolve().parents[2]
-FIVE = list(FIVE_CONTRACTS)
-PATIENT = replace(BUDGET, send_deadline_s=5.0, turn_s=8.0)
-
-
-@pytest.fixture(scope="module")
-def world():
-    with World(dict(FIVE_CONTRACTS)) as world:
-        yield world
-
-
-@pytest.fixture
-def start():
-    """Start work in a process of its own; what is still there at the end is killed."""
-    processes = []
-
-    def begin(work):
-        processes.append(Process(work))
-        return processes[-1]
-
-    yield begin
-    for process in processes:
-        process.abandon()
-
-
-def call(house, contract, order, **more):
-    """One call of the sync tool in the session of that order."""
-    with house.app.session(order, principal="u"):
-        return house.sync[contract](order=order, **more)
 
 
 @pytest.mark.parametrize("contract", ["key_and_lookup", "neither"])
@@ -266,7 +240,7 @@ def test_a_worker_told_to_end_finishes_the_action_in_hand(world, tmp_path, start
     assert start(caller).end().killed
     (tmp_path / "shop.py").write_text(
         "from pathlib import Path\nfrom tests.faults.named import SdkHouse\n"
-        "from tests.prove.test_fault_frozen import PATIENT\n"
+        "from tests.faults.named import PATIENT\n"
         f"app = SdkHouse({world.url!r}, Path({str(tmp_path)!r}), contracts=('key_only',),"
         " budget=PATIENT).app\n"
     )

@@ -136,6 +136,20 @@ COVERED_ONLY = KEY_ONLY.but(
     contract=contract(repeat=Repeat.BY_KEY, lookup=False, refusal_covers_key=True),
     provider=Provider(dedup=True, covers=True),
 )
+LATE_REFUSALS = KEY_ONLY.but(
+    name="key only, a late refusal speaks for all",
+    contract=contract(repeat=Repeat.BY_KEY, lookup=False, refusal_final_after_s=SETTLING),
+)
+HEALING = LATE_REFUSALS.but(
+    name="key only, a late refusal speaks for all: no person",
+    contract=contract(
+        repeat=Repeat.BY_KEY, lookup=False, refusal_final_after_s=SETTLING,
+        budget=replace(BUDGET, sends=5, horizon_s=14),
+    ),
+    kinds=frozenset({"crash", "lost", "slow", "refuse"}),
+    faults=3,
+    heals=True,
+)  # fmt: skip
 EXPIRES = KEY_ONLY.but(
     name="key only, and it expires",
     contract=contract(repeat=Repeat.BY_KEY, lookup=False, key_lifetime_s=6, key_margin_s=2),
@@ -231,9 +245,9 @@ BROKEN = LOOKUP_ONLY.but(
 )  # fmt: skip
 
 VARIANTS = [
-    *FIVE, COVERED, COVERED_ONLY, EXPIRES, EXPIRES_LOOKUP, ELSEWHERE, NEVER_FINAL, UNIQUE, RETRIES,
-    LEFT, LEFT_LOOKUP, HARMLESS, JUDGED, TURN, TURN_LOOKUP, OVERRUN, MUTE, DYING, UNSENT, DENIED, OPENED,
-    OPENED_BLIND, UNAPPROVED, BROKEN,
+    *FIVE, COVERED, COVERED_ONLY, LATE_REFUSALS, HEALING, EXPIRES, EXPIRES_LOOKUP, ELSEWHERE,
+    NEVER_FINAL, UNIQUE, RETRIES, LEFT, LEFT_LOOKUP, HARMLESS, JUDGED, TURN, TURN_LOOKUP, OVERRUN,
+    MUTE, DYING, UNSENT, DENIED, OPENED, OPENED_BLIND, UNAPPROVED, BROKEN,
 ]  # fmt: skip
 
 

@@ -484,6 +484,14 @@ def test_an_identity_is_made_once(text):
     assert identity_text({"it": normal}) == identity_text({"it": text})
 
 
+@given(SCALARS | st.text(st.characters(max_codepoint=127)))
+def test_a_flat_argument_means_what_it_means_inside_a_list(value):
+    """Few short scalars take a short way; a list is always walked."""
+    alone, walked = identity_text({"it": value}), identity_text({"it": [value]})
+    assert [json.loads(alone)["it"]] == json.loads(walked)["it"]
+    assert alone == walked.replace("[", "", 1)[::-1].replace("]", "", 1)[::-1]
+
+
 def test_an_instant_at_the_end_of_time_keeps_its_offset():
     last = datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5)))
     assert "-05:00" in identity_text({"at": last})

@@ -181,7 +181,7 @@ def test_every_report_is_judged_and_the_outcome_is_whole(report, contract):
 @settings(max_examples=120, deadline=None)
 @given(REPORTS, CONTRACTS, TRACES)
 def test_req_U04_what_was_seen_leaving_is_never_not_sent(report, contract, seen):
-    left = replace(report, trace=replace(seen, left=True, sends=max(1, seen.sends)))
+    left = report._replace(trace=replace(seen, left=True, sends=max(1, seen.sends)))
 
     assert classify(left, contract, now=NOW).effect is not Effect.NOT_SENT
 
@@ -191,7 +191,7 @@ def test_req_U04_what_was_seen_leaving_is_never_not_sent(report, contract, seen)
 def test_a_body_that_may_still_send_teaches_nothing(report, contract):
     write = replace(contract, access="write")
 
-    assert classify(replace(report, live=True), write, now=NOW).effect is Effect.UNKNOWN
+    assert classify(report._replace(live=True), write, now=NOW).effect is Effect.UNKNOWN
 
 
 @settings(max_examples=100, deadline=None)
@@ -216,7 +216,7 @@ def test_what_raised_is_never_confirmed(error, seen, contract):
 def test_req_F07_a_read_never_becomes_unknown(report, contract):
     read = replace(contract, access="read")
     if report.trace is not None:
-        report = replace(report, trace=replace(report.trace, unsafe=False, targets=()))
+        report = report._replace(trace=replace(report.trace, unsafe=False, targets=()))
     outcome = classify(report, read, now=NOW)
 
     assert outcome.effect in (Effect.CONFIRMED, Effect.REFUSED)
@@ -227,7 +227,7 @@ def test_req_F07_a_read_never_becomes_unknown(report, contract):
 def test_req_F23_several_targets_are_never_refused(report, contract, seen):
     write = replace(contract, access="write")
     several = replace(seen, targets=("POST a/x", "PUT b/y"), unsafe=True, left=True)
-    outcome = classify(replace(report, trace=several, steps=()), write, now=NOW)
+    outcome = classify(report._replace(trace=several, steps=()), write, now=NOW)
 
     assert outcome.effect is not Effect.REFUSED
     assert outcome.several_effects

@@ -55,6 +55,14 @@ def test_req_F02_a_fraction_is_rounded_up(text, seconds):
     assert http.retry_after_s(text, now=NOW) == seconds
 
 
+@given(st.decimals(min_value=0, max_value=999_999_998, places=3))
+def test_req_F02_a_fraction_is_waited_out_and_less_than_a_second_more(said):
+    advice = http.retry_after_s(f"{said:f}", now=NOW)
+
+    assert advice is not None
+    assert said <= advice < said + 1
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -233,14 +233,38 @@ def test_no_connection_fits_with_no_send_seen():
     assert judge(error, contract=BY_CRM, trace=NOTHING).reason == "nothing_left"
 
 
-def test_proof_is_for_exactly_one_send():
+def test_an_exception_speaks_for_exactly_one_send():
     error = stand_in("httpx.ConnectError")
 
     assert judge(error, trace=refused_connection()).effect is Effect.NOT_SENT
+    assert judge(error, trace=refused_connection(sends=2)).effect is Effect.UNKNOWN
     for contract in (TICKETS, BY_CRM):
-        twice = judge(error, contract=contract, trace=refused_connection(sends=2))
-        assert twice.effect is Effect.UNKNOWN
         assert judge(error, contract=contract, trace=lost_reply()).effect is Effect.UNKNOWN
+
+
+@pytest.mark.parametrize("leaf", ["httpx.ConnectError", "httpx.ReadTimeout", "acme.CrmDown"])
+def test_req_U04_the_hooks_speak_for_every_send_where_all_ways_out_are_watched(leaf):
+    """Three connects that were refused, and the hooks saw each of them: nothing left."""
+    error = within(stand_in(leaf), stand_in("httpx.ConnectError"))
+    tried = judge(error, contract=BY_CRM, trace=refused_connection(sends=3))
+
+    assert (tried.effect, tried.reason, tried.retryable) == (Effect.NOT_SENT, "nothing_left", True)
+    assert tried.sends == 3, "each try counts against the budget"
+
+
+def test_one_send_of_several_that_left_takes_the_proof_away():
+    error = stand_in("httpx.ConnectError")
+    left = lost_reply(sends=3)
+    elsewhere = refused_connection(sends=3, exits=frozenset({"crm", "mail"}))
+
+    for seen in (left, elsewhere):
+        assert judge(error, contract=BY_CRM, trace=seen).effect is Effect.UNKNOWN
+
+
+def test_several_sends_of_which_none_left_do_not_outvote_a_reply():
+    outcome = judge(http_error(500), contract=BY_CRM, trace=refused_connection(sends=2))
+
+    assert outcome.effect is Effect.UNKNOWN
 
 
 def test_the_tools_own_exception_needs_the_hooks_to_pass_the_proof_on():

@@ -1,6 +1,7 @@
 """Evidence: look-ups, late results, proof that a sender is gone, a person's verdict."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -14,6 +15,7 @@ BUDGET = Budget(send_deadline_s=5.0, backoff_s=1.0, backoff_max_s=60.0)
 BLIND = Contract(tool="t", noun="t", budget=BUDGET)
 ASKED = replace(BLIND, lookup=LookupPromise(absence_final_after_s=10.0))
 KEYED = replace(ASKED, repeat=Repeat.BY_KEY)
+LATE = replace(BLIND, repeat=Repeat.BY_KEY, refusal_final_after_s=10.0)
 UNKNOWN = record(
     state=State.UNKNOWN, attempt=1, sends=1, doubt=1, first_sent_at=NOW - 30,
     last_possible_at=NOW - 20, lease_owner="p", lease_until=NOW + 9, due_at=NOW + 9,
@@ -29,6 +31,7 @@ REJECTED = record(state=State.REJECTED, final=1, attempt=1, kind=Kind.BUSINESS, 
 FOUND = Answer(found=True, reason="found", provider_ref="T1")
 ABSENT = Answer(evidence=Evidence.ABSENT, reason="absent")
 WORKING = Answer(evidence=Evidence.WORKING, reason="working", ask_after_s=30.0)
+DEFECT = Answer(evidence=Evidence.UNANSWERED, reason="lookup_answer", code="NoneType")
 SILENCE = Answer(evidence=Evidence.UNANSWERED, reason="timeout")
 DENIED = Answer(refused=True, reason="lookup_refused", kind=Kind.INVALID, code="NO")
 WAIT_S = 2.0
@@ -408,6 +411,22 @@ def test_a_late_word_that_contradicts_nothing_is_stored(before, effect, said):
 # ------------------------------------------------------------------------------- senders and people
 
 
+@pytest.mark.parametrize("before", [UNKNOWN, CONFIRMED])
+def test_a_look_up_that_returned_no_answer_is_told_each_time_with_what_it_was(before):
+    """A defect of its own code: waiting does not heal it; it does not hide behind a time-out."""
+    for known in (Evidence.NOT_ASKED, Evidence.UNANSWERED):
+        made = asked(before._replace(evidence=known), DEFECT)
+        assert reason(made) == "lookup_answer"
+        assert made.drafts[0].detail == {"returned": "NoneType"}
+        assert made.after.unanswered == 1
+    assert asked(UNKNOWN._replace(evidence=Evidence.UNANSWERED), SILENCE).drafts == ()
+
+
+def test_a_late_confirmation_was_possible_until_it_came():
+    """What is not found then may still have to settle, counted from now."""
+    assert late(SENT._replace(attempt=2), Effect.CONFIRMED).after.last_possible_at == NOW
+
+
 def test_senders_that_are_gone_are_suspects_no_more():
     before = UNKNOWN._replace(suspect="p#1,q#2,r#3", evidence=Evidence.ABSENT_UNFENCED)
     made = evidence.clear_suspects(before, frozenset({"p#1", "q#2"}), now=NOW)
@@ -447,15 +466,39 @@ def test_a_case_is_opened_with_its_reason_and_frees_the_lease():
         (UNKNOWN._replace(last_possible_at=NOW - 4.9), BLIND, True),
         (UNKNOWN._replace(last_possible_at=NOW - 5), BLIND, False),
         (UNKNOWN._replace(last_possible_at=NOW - 5), replace(BLIND, lookup=LookupPromise()), False),
+        # ... or as long as a refusal takes to speak for the key.
+        (UNKNOWN._replace(last_possible_at=NOW - 9.9), LATE, True),
+        (UNKNOWN._replace(last_possible_at=NOW - 10), LATE, False),
+        # What was refused, even for a while, is not on its way.
+        (REJECTED._replace(final=0, last_possible_at=NOW), BLIND, False),
     ],
 )
 def test_nobody_can_say_not_done_while_something_may_still_arrive(before, contract, may):
     assert evidence.may_still_arrive(before, contract, now=NOW) is may
 
 
+@pytest.mark.parametrize(
+    "before, contract, until",
+    [
+        (SENT, ASKED, inf),
+        (UNKNOWN._replace(suspect="p#1"), ASKED, inf),
+        (UNKNOWN._replace(last_possible_at=NOW), ASKED, NOW + 10),
+        (UNKNOWN._replace(last_possible_at=NOW), BLIND, NOW + 5),
+        (
+            UNKNOWN._replace(last_possible_at=NOW),
+            replace(ASKED, refusal_final_after_s=30),
+            NOW + 30,
+        ),
+        (UNKNOWN._replace(last_possible_at=None), ASKED, None),
+    ],
+)
+def test_until_when_something_may_arrive_can_be_told(before, contract, until):
+    assert evidence.may_arrive_until(before, contract) == until
+
+
 def test_a_person_who_found_it_confirms_it():
     before = UNKNOWN._replace(review="asked", review_at=NOW - 9)
-    made = evidence.verdict_confirmed(before, provider_ref="T9", evidence="mail", now=NOW)
+    made = evidence.verdict_confirmed(before, BLIND, provider_ref="T9", evidence="mail", now=NOW)
     after = made.after
     assert (after.state, after.provider_ref, after.doubt) == (State.CONFIRMED, "T9", 0)
     assert (after.review, after.due_at, made.drafts[0].detail) == (None, None, {"evidence": "mail"})
@@ -466,7 +509,7 @@ def test_a_person_who_found_it_confirms_it():
     "before, verdict",
     [
         (CONFIRMED, lambda r: evidence.verdict_confirmed(
-            r, provider_ref="T1", evidence="seen", now=NOW)),
+            r, BLIND, provider_ref="T1", evidence="seen", now=NOW)),
         (REJECTED, lambda r: evidence.verdict_not_done(r, evidence="seen", now=NOW)),
         (CONFIRMED, lambda r: evidence.verdict_not_done(r, evidence="seen", now=NOW)),
     ],
@@ -488,10 +531,18 @@ def test_a_person_who_found_that_it_did_not_happen_settles_it_for_good():
     assert made.drafts[0].by is By.PERSON
 
 
-def test_a_person_withdraws_what_was_never_sent():
-    made = evidence.verdict_not_done(record(), evidence="no longer wanted", now=NOW)
-    assert (made.after.state, made.after.kind) == (State.REJECTED, Kind.WITHDRAWN)
-    assert made.drafts[0].event is Event.WITHDRAW
+@pytest.mark.parametrize(
+    "before",
+    [record(), REJECTED._replace(final=0, kind=Kind.THROTTLED, review="budget_spent", due_at=NOW)],
+    ids=["never sent", "refused for a while"],
+)
+def test_a_person_withdraws_what_nobody_waits_for_any_more(before):
+    made = evidence.verdict_not_done(before, evidence="no longer wanted", now=NOW)
+    after, draft = made.after, made.drafts[0]
+    assert (after.state, after.final, after.kind) == (State.REJECTED, 1, Kind.WITHDRAWN)
+    assert (after.review, after.due_at) == (None, None)
+    assert (draft.event, draft.by) == (Event.WITHDRAW, By.PERSON)
+    assert draft.detail == {"evidence": "no longer wanted"}
 
 
 @pytest.mark.parametrize("since_s, disputed", [(9.0, 0), (10.0, 1)])

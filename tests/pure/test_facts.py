@@ -82,6 +82,16 @@ def test_a_temporary_refusal_is_waited_for():
     assert entries == ["wait", "mark_pending", "manual_review"]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"attempt": 6}, {"review": "budget_spent"}, {"first_sent_at": NOW - 86400}],
+    ids=["no send is left", "a person has it", "its time is over"],
+)
+def test_a_temporary_refusal_that_is_not_sent_again_is_not_waited_for(changes):
+    entries = allowed(ASKED, **rejected(Kind.THROTTLED, final=0, **changes))
+    assert entries == ["mark_pending", "manual_review"]
+
+
 def test_contradicting_records_go_to_a_person_whatever_the_state():
     for state in State:
         entries = allowed(ASKED, state=state, disputed=1)
@@ -106,7 +116,7 @@ def test_a_read_is_had_waited_for_or_asked_of_a_person(changes, entries):
 
 def test_a_confirmed_action_is_told_with_its_reference_and_without_a_reason():
     known = record(state=State.CONFIRMED, attempt=1, provider_ref="T900", reason="answered")
-    assert action_facts(known, NOW) == {
+    assert action_facts(known, ASKED, NOW) == {
         "name": "t", "state": "confirmed", "provider_ref": "T900", "attempt": 1,
     }  # fmt: skip
 
@@ -120,29 +130,29 @@ def test_a_confirmed_action_is_told_with_its_reference_and_without_a_reason():
     ],
 )
 def test_the_reason_is_the_open_case_else_the_kind_else_the_last_word(changes, reason):
-    assert action_facts(record(**LOST, **changes), NOW)["reason"] == reason
+    assert action_facts(record(**LOST, **changes), ASKED, NOW)["reason"] == reason
 
 
 def test_a_disputed_confirmation_says_why_and_that_it_is_disputed():
     known = record(
         state=State.CONFIRMED, provider_ref="T1", disputed=1, review="duplicate_effect"
     )  # fmt: skip
-    facts = action_facts(known, NOW)
+    facts = action_facts(known, ASKED, NOW)
     assert (facts["disputed"], facts["reason"]) == (True, "duplicate_effect")
 
 
 def test_codes_and_the_callers_own_related_record_are_told():
     known = record(**rejected(Kind.ALREADY_EXISTS, code="OPEN_TICKET", related_ref="T7"))
-    facts = action_facts(known, NOW)
+    facts = action_facts(known, ASKED, NOW)
     assert (facts["error_code"], facts["related_ref"]) == ("OPEN_TICKET", "T7")
 
 
 def test_what_was_accepted_and_what_may_be_double_is_said():
-    working = action_facts(record(**LOST, evidence=Evidence.WORKING), NOW)
+    working = action_facts(record(**LOST, evidence=Evidence.WORKING), ASKED, NOW)
     assert working["accepted"] is True
-    assert "accepted" not in action_facts(record(**LOST), NOW)
+    assert "accepted" not in action_facts(record(**LOST), ASKED, NOW)
     settled = record(state=State.CONFIRMED, evidence=Evidence.WORKING, maybe_twice=1)
-    facts = action_facts(settled, NOW)
+    facts = action_facts(settled, ASKED, NOW)
     assert "accepted" not in facts
     assert facts["maybe_twice"] is True
 
@@ -150,7 +160,7 @@ def test_what_was_accepted_and_what_may_be_double_is_said():
 def test_req_P10_text_of_the_provider_is_cleaned_and_capped():
     evil = "\x1b[2J\u202e" + "r" * 500
     known = record(**rejected(Kind.BUSINESS), provider_ref=evil, code=evil, related_ref=evil)
-    facts = action_facts(known, NOW)
+    facts = action_facts(known, ASKED, NOW)
     caps = {"provider_ref": 200, "error_code": 80, "related_ref": 200}
     for name, cap in caps.items():
         assert len(facts[name]) == cap
@@ -169,14 +179,14 @@ def test_req_P10_text_of_the_provider_is_cleaned_and_capped():
     ],
 )
 def test_the_time_to_wait_is_that_of_the_next_send_or_of_work_in_progress(changes, wait_s):
-    assert action_facts(record(**LOST, **changes), NOW).get("retry_after_s") == wait_s
+    assert action_facts(record(**LOST, **changes), ASKED, NOW).get("retry_after_s") == wait_s
 
 
 def test_what_is_settled_or_with_a_person_is_not_waited_for_by_the_clock():
     settled = record(state=State.CONFIRMED, not_before_at=NOW + 9)
     in_review = record(**LOST, review="asked", not_before_at=NOW + 9)
-    assert "retry_after_s" not in action_facts(settled, NOW)
-    assert "retry_after_s" not in action_facts(in_review, NOW)
+    assert "retry_after_s" not in action_facts(settled, ASKED, NOW)
+    assert "retry_after_s" not in action_facts(in_review, ASKED, NOW)
 
 
 # --------------------------------------------------------------------------------- a turn's actions

@@ -47,7 +47,7 @@ def test_req_F01_a_send_is_an_attempt_under_a_lease_that_begins_with_no_evidence
     after = sent_from(PREPARED._replace(evidence=Evidence.ABSENT, refused=1, kind=Kind.BUSINESS))
     assert (after.state, after.attempt) == (State.SENT, 1)
     assert (after.lease_owner, after.lease_until, after.due_at) == ("p", NOW + 12, NOW + 12)
-    assert (after.last_sent_at, after.last_possible_at) == (NOW, NOW + 12)
+    assert (after.last_sent_at, after.last_possible_at) == (NOW, None)
     assert (after.evidence, after.refused, after.kind) == (Evidence.NOT_ASKED, 0, None)
     assert (after.handle, after.not_before_at, after.ask_at) == (None, None, None)
     assert (after.review, after.review_at) == (None, None)
@@ -181,7 +181,7 @@ EXISTS = refusal(Kind.ALREADY_EXISTS, related_ref="T7")
     [
         # An earlier attempt, or the client's own second try, may have made it.
         (AGAIN, BLIND, EXISTS, True),
-        (SENT, BLIND, replace(EXISTS, sends=2), True),
+        (SENT, BLIND, EXISTS._replace(sends=2), True),
         # Where it can be asked and the provider does not deduplicate by key, it is asked.
         (SENT, ASKED, EXISTS, True),
         # A first attempt that nobody can ask about, and one that would have been replayed.

@@ -32,6 +32,7 @@ CASES = [
     (record(state=State.CONFIRMED, provider_ref="T1", disputed=1), "disputed"),
     (rejected(disputed=1), "disputed"),
     (rejected(Kind.THROTTLED, final=0), "rejected_temporary"),
+    (rejected(Kind.THROTTLED, final=0, review="budget_spent"), "in_review"),
     (rejected(Kind.BUSINESS), "rejected_business"),
     (rejected(Kind.ALREADY_EXISTS), "rejected_already_exists"),
     (rejected(Kind.INVALID), "rejected_invalid"),

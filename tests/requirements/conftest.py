@@ -8,23 +8,17 @@ from typing import Any
 import httpx
 import pytest
 
-from ascertain import Absent, Ascertain, Budget, Found, Processing, RefusalRule, key
+from ascertain import Absent, Ascertain, Budget, Found, Processing, key
 from ascertain.model.action import ActionRecord
 from ascertain.store.ledger import Filter
 from ascertain.testing.world import Provider, World
+from tests.testing.world_refusals import REFUSALS
 
 SETTLING_S = 0.4
 QUICK = Budget(
     turn_sends=2, turn_s=2.0, sends=4, unanswered=6, send_deadline_s=0.5, backoff_s=0.02,
     backoff_max_s=0.2,
 )  # fmt: skip
-REFUSALS = [
-    RefusalRule(code="OPEN_TICKET_EXISTS", kind="already_exists", related_path="error.ref"),
-    RefusalRule(code="ALREADY_EXISTS", kind="already_exists", related_path="error.ref"),
-    RefusalRule(code="REFUSED_BY_POLICY", kind="business"),
-    RefusalRule(code="VALIDATION", kind="invalid"),
-    RefusalRule(code="in_progress", kind="in_progress"),
-]
 PROVIDERS = {
     "tickets": Provider(first_ref="T900"),
     "keyed": Provider(lookup=False),

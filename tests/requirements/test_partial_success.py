@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from ascertain import Action, NotAllowed, State
-from ascertain.model.tables import RULES
+from ascertain.model.tables import RULES, Event
 from ascertain.rules.project import Part, WorkflowState, workflow_say, workflow_state
 from ascertain.store.ledger import Filter
 from tests.requirements.conftest import QUICK
@@ -42,8 +42,11 @@ def test_req_P02_the_six_states_and_a_lost_answer_is_unknown(desk, world, order)
         action = create(order_id=order)
     assert action.state is State.UNKNOWN
     assert world.count("blind", order=order) == 1, "it did happen"
-    open_ends = {rule.end for rule in RULES if rule.start is State.REJECTED}
-    assert open_ends == {State.SENT}, "a rejection is final, or it is sent again; nothing else"
+    open_ends = {(rule.event, rule.end) for rule in RULES if rule.start is State.REJECTED}
+    assert open_ends == {(Event.SEND, State.SENT), (Event.WITHDRAW, State.REJECTED)}, (
+        "a rejection is final, is sent again, or is made final by a person; nothing else"
+    )
+    assert all(rule.unless_final for rule in RULES if rule.start is State.REJECTED)
 
 
 def test_req_P03_the_wish_is_partial_when_only_the_notice_is_unknown():
@@ -165,6 +168,30 @@ def test_req_P08_a_temporary_refusal_before_processing_is_tried_again(desk, worl
     assert (action.state, action.attempt) == (State.CONFIRMED, 2)
     keys = {arrival.key for arrival in world.arrivals("tickets", method="POST", order=order)}
     assert keys == {action.key}
+
+
+def test_req_P08_a_temporary_refusal_without_sends_left_is_ended_by_a_person(desk, world, order):
+    """The budget is spent: a case, nothing that waits; a person ends it, and it is wished anew."""
+    world.script("tickets", {"order": order}, ["unavailable_503_before"] * 2)
+    create = desk.tool(unprocessed=[503], budget=replace(QUICK, sends=2))
+    with desk.session() as session:
+        create(order_id=order)
+        record = desk.recover(lambda record: record.review is not None)
+        assert (record.state, record.final, record.review) == (State.REJECTED, 0, "budget_spent")
+        facts = session.facts()
+        assert facts["next_allowed"] == ["mark_pending", "manual_review"]
+        assert facts["workflow_state"] == "needs_review"
+        assert "a person will check it" in facts["say"]["en"]
+        assert create(order_id=order).id == record.id, "calling again does not try it again"
+        with pytest.raises(NotAllowed, match="it was not done"):
+            desk.app.resolve(record.id, confirmed="T1")
+        ended = desk.app.resolve(record.id, not_done=True, evidence="they are closed today")
+        assert (ended.state, ended.record.final, ended.kind) == (State.REJECTED, 1, "withdrawn")
+        assert ended.facts()["next_allowed"] == ["call_again", "ask_person"]
+        anew = create(order_id=order)
+    assert (anew.state, anew.record.replaces) == (State.CONFIRMED, record.id)
+    assert world.count("tickets", order=order) == 1
+    assert list(desk.app.ledger.verify()) == []
 
 
 def test_req_P09_a_side_effect_that_nobody_can_undo_or_ask_about_goes_to_a_person(

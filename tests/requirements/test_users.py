@@ -65,6 +65,23 @@ def test_req_U02_a_refusal_speaks_only_for_its_own_attempt(desk, world, order, c
     assert action.attempt == 2
 
 
+def test_req_U02_a_refusal_of_a_late_repeat_settles_it_without_a_person(desk, world, order):
+    """Attempt 1 never arrived. The provider looks at the key first, and nothing takes effect after
+    0.3 s: refused at once says nothing of attempt 1, refused later than that says all.
+    """
+    world.script("keyed", {"order": order}, ["request_lost", *["business_refusal"] * 4])
+    create = desk.tool("keyed", refusal_final_after="0.3s")
+    with desk.session():
+        create(order_id=order)
+    record = desk.recover(lambda record: record.terminal)
+    assert (record.state, record.final, record.kind) == (State.REJECTED, 1, "already_exists")
+    made = posts(world, "keyed", order)
+    assert len(made) == 3, "lost, refused too early to speak for it, refused for good"
+    assert made[2].received_at - made[1].received_at >= 0.3
+    assert {post.key for post in made} == {record.key}
+    assert not [e for e in desk.app.ledger.events(record.id) if e.reason.startswith("review:")]
+
+
 def test_req_U03_a_duplicate_refusal_after_a_lost_reply_is_checked_first(desk, world, order):
     """409 after a lost reply: the look-up finds our own record."""
     world.script("tickets", {"order": order}, ["reply_lost", "already_exists"], lookup=["miss"])

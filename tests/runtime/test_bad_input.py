@@ -122,6 +122,8 @@ def test_a_key_outside_a_call_is_an_error():
         ({"key_format": "roman"}, WeakKey, "roman"),
         ({"identity": ["order"]}, ContractError, "not parameters"),
         ({"identity": "order_id"}, ContractError, "must be a list"),
+        ({"redact": ["phone"]}, ContractError, "not parameters"),
+        ({"redact": "order_id"}, ContractError, "must be a list"),
         (
             {"identity": ["order_id"], "wording": ["order_id"]},
             ContractError,
@@ -132,6 +134,12 @@ def test_a_key_outside_a_call_is_an_error():
         ({"repeat": "by_nature"}, ContractError, "once_per"),
         ({"key_lifetime": "a while"}, ContractError, "duration"),
         ({"key_lifetime": "30s"}, ContractError, "margin"),
+        ({"refusal_final_after": "10s"}, ContractError, "speaks of repeats by key.*key_lifetime="),
+        (
+            {"refusal_final_after": 0, "key_lifetime": "24h"},
+            ContractError,
+            "above 0.*refusal_covers_key=True",
+        ),
         ({"via": [object()]}, ContractError, "not watched"),
         ({"budget": Budget(sends=0)}, ContractError, "sends"),
         ({"retries": 3}, ContractError, "retries"),

@@ -11,14 +11,6 @@ from ascertain.testing.conformance.samples import NOW, confirm, must, reserve_se
 from tests.store.samples import everything, sent, settled, writer
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    ledger = SqliteLedger(tmp_path / "ledger.db")
-    ledger.secret()
-    yield ledger
-    ledger.close()
-
-
 def broken_commit(ledger, monkeypatch, *, after_it):
     """Let the next COMMIT raise, before or after it has been done."""
     commit = SqliteLedger._commit

@@ -3,6 +3,7 @@
 import contextlib
 import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,23 +11,24 @@ import pytest
 import ascertain.store
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.tables import NOTES, RULES
+from ascertain.store.ledger import Advanced, ClaimBy, Contested, Reserved
 from ascertain.store.queries import Query, load_migrations, load_queries
 from ascertain.store.rows import NULLABLE
 from ascertain.store.secret import secret_id
 from ascertain.store.sqlite import SqliteLedger
 from ascertain.store.sqlite_batch import _ADVANCE, _INSERT
 from ascertain.store.sqlite_file import QUERIES, migrate, run
+from ascertain.testing.conformance.samples import (
+    claim,
+    confirm,
+    lose,
+    reserve_sent,
+    submit,
+    wanted,
+)
 from tests.store.samples import settled, writer
 
 SECRET = b"a secret of the tests"
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    ledger = SqliteLedger(tmp_path / "ledger.db")
-    ledger.secret()
-    yield ledger
-    ledger.close()
 
 
 def schema(db):
@@ -125,3 +127,32 @@ def test_a_commit_is_durable(ledger):
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert db.execute("PRAGMA synchronous").fetchone() == (2,)
         assert db.execute("PRAGMA foreign_keys").fetchone() == (1,)
+
+
+def test_references_known_before_claims_were_kept_are_claimed_by_who_has_them(tmp_path):
+    """A ledger as it was before, with one that was found, one that was answered and one open."""
+    path = tmp_path / "old.db"
+    ledger = SqliteLedger(path, secret=SECRET)
+    contract = '{"lookup":{"by":"fields"},"tool":"create_ticket"}'
+
+    def stored(intent, **changes):
+        operation = replace(reserve_sent(wanted(intent, **changes)), contract_json=contract)
+        return submit(ledger, operation, Reserved).record
+
+    found = submit(ledger, confirm(stored("i1"), "T1", reason="found_by_lookup"), Advanced).record
+    answered = submit(ledger, confirm(stored("i2"), "T1"), Advanced).record
+    lost = submit(ledger, lose(stored("i3")), Advanced).record
+    with writer(ledger) as db:
+        db.execute("DROP TABLE claim")
+        db.execute("DROP TABLE lookalike")
+        db.execute("DROP TABLE breaker")
+        run(db, "put_meta", "schema", "1")
+    ledger.close()
+    again = SqliteLedger(path, secret=SECRET)
+    refused = submit(again, claim(lost, "T1", ClaimBy.LOOKUP), Contested)
+    assert (refused.other, refused.by) == (answered, ClaimBy.ANSWER)
+    assert again.get(found.id) == found
+    sent = replace(reserve_sent(wanted("i4"), fields="f"), contract_json=contract)
+    new = submit(again, lose(submit(again, sent, Reserved).record), Advanced).record
+    assert submit(again, claim(new, "T2", ClaimBy.LOOKUP), Contested).other == lost
+    again.close()

@@ -2,6 +2,8 @@
 
 import pytest
 
+from ascertain.model.outcome import Effect
+from tests.pure.stand_ins import BY_CRM, judge
 from tests.wire.behaviours import by_path
 from tests.wire.callers import BODY, KINDS, open_caller
 from tests.wire.server import Server, refusing
@@ -42,6 +44,7 @@ def test_req_F18_a_redirect_to_a_dead_host_does_not_hide_the_first_send(kind, se
     assert seen.trace.left
     assert [send.left for send in seen.log.sends] == [True, False]
     assert not seen.trace.answered, "the last send had no answer"
+    assert judge(seen.error, contract=BY_CRM, trace=seen.trace).effect is Effect.UNKNOWN
 
 
 def test_req_F18_without_leave_to_follow_a_redirect_is_one_send(kind, server):
@@ -57,6 +60,8 @@ def test_req_F18_connects_that_are_tried_again_are_counted_and_nothing_left(kind
         seen = caller.call("POST", f"http://127.0.0.1:{port}/ok")
     assert seen.trace.sends == 2
     assert not seen.trace.left
+    assert judge(seen.error, contract=BY_CRM, trace=seen.trace).effect is Effect.NOT_SENT
+    assert judge(seen.error, trace=seen.trace).effect is Effect.UNKNOWN, "another way out unseen"
 
 
 def test_req_U11_connects_are_not_tried_again_beyond_the_deadline(kind):

@@ -9,7 +9,9 @@ from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3 import HTTPConnectionPool
 from urllib3.util import Retry, Timeout, connection
 
+from ascertain.model.outcome import Effect
 from ascertain.wire.watch import watch
+from tests.pure.stand_ins import BY_CRM, judge
 from tests.wire.behaviours import BODY, never_read
 from tests.wire.callers import DEADLINE_S, SLACK_S
 from tests.wire.server import Server, blackhole, refusing
@@ -58,12 +60,13 @@ def test_req_F10_the_last_exception_does_not_speak_for_the_first_send(session, s
         act(connection)
 
     server.behave = once
-    with pytest.raises(requests.ConnectionError, match="refused"):
+    with pytest.raises(requests.ConnectionError, match="refused") as caught:
         session.post(server.url("/effect_fin"))
     assert len(server.settle().effects) == 1
     trace = log.trace()
     assert trace.left
     assert [send.left for send in log.sends] == [True, False, False]
+    assert judge(caught.value, contract=BY_CRM, trace=trace).effect is Effect.UNKNOWN
 
 
 def test_req_U11_a_retry_after_beyond_the_deadline_is_not_slept_through(session, server, log):

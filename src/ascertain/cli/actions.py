@@ -15,6 +15,7 @@ from ascertain.cli.paper import Cell, Paper
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
 from ascertain.report.reading import is_observed, walk
+from ascertain.report.shown import shown_records
 from ascertain.report.story import record_as_dict
 from ascertain.report.words import many, span
 from ascertain.runtime.clock import LedgerClock
@@ -50,7 +51,7 @@ def command(
     query = Filter(session=session, tool=tool, state=state, open_only=only_open, review_only=review)
     with opened(ledger) as found:
         fitting = (r for r in walk(found, query) if not (is_observed(r) and (only_open or review)))
-        records = list(islice(fitting, limit + 1))
+        records = shown_records(found, list(islice(fitting, limit + 1)))
         url = found.url
     more, records = len(records) > limit, records[:limit]
     if as_json:
@@ -69,7 +70,7 @@ def _print(records: list[ActionRecord], url: str, *, more: bool) -> None:
     now = LedgerClock()()
     titles = ("ID", "STATE", "TOOL", "REFERENCE", "AGE", "NOTE")
     rows = [_row(record, now) for record in records]
-    paper.table(titles, rows, keep=("ID", "STATE", "AGE"))
+    paper.table(titles, rows, keep=("ID", "STATE", "AGE", "NOTE"))
     tail = "; there are more (--limit)" if more else ""
     paper.line((f"{many(len(records), 'action')}{tail}", "quiet"))
     paper.write()
@@ -82,7 +83,7 @@ def _row(record: ActionRecord, now: float) -> list[Cell]:
         (state, state),
         record.tool,
         record.provider_ref or record.related_ref or "-",
-        span(now - record.created_at),
+        span(now - record.created_at, units=1),
         _note(record),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -18,7 +19,7 @@ from ascertain.cli.options import (
 from ascertain.cli.out import put
 from ascertain.cli.paper import Cell, Paper
 from ascertain.report.doctor import Check, Verdict
-from ascertain.report.examine import examine, is_unusable
+from ascertain.report.examine import examine
 from ascertain.report.words import many
 from ascertain.runtime.clock import LedgerClock
 from ascertain.store.ledger import Ledger
@@ -54,19 +55,20 @@ def command(
         if loaded is not None and path_of(url).resolve() == path_of(loaded.url).resolve():
             found = loaded.ledger  # the app may know its secret
     try:
-        checks = examine(found, LedgerClock()(), app=loaded, deep=deep)
+        seen = examine(found, LedgerClock()(), app=loaded, deep=deep)
     finally:
         found.close()
     if as_json:
-        put(f"{json_text({'ledger': found.url, 'checks': [c.as_dict() for c in checks]})}\n")
+        put(f"{json_text(seen.as_dict())}\n")
     else:
-        _print(checks)
-    if is_unusable(checks):
+        _print(seen.checks)
+    if not seen.usable:
         return Exit.LEDGER
-    return Exit.FINE if all(c.verdict is Verdict.OK for c in checks) else Exit.FOUND
+    is_well = all(check.verdict is Verdict.OK for check in seen.checks)
+    return Exit.FINE if is_well else Exit.FOUND
 
 
-def _print(checks: list[Check]) -> None:
+def _print(checks: Sequence[Check]) -> None:
     paper = Paper()
     rows: list[list[Cell]] = []
     for check in checks:

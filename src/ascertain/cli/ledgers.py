@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from ascertain.errors import LedgerError
-from ascertain.report.doctor_file import is_ledger_file
+from ascertain.report.doctor_file import is_ledger_file, missing
 from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
 from ascertain.store.place import path_of
@@ -17,7 +17,8 @@ class LedgerMissing(LedgerError):
 
     code = "ledger_missing"
     next_step = (
-        "Name it with --ledger URL or in ASCERTAIN_LEDGER; an app makes it at its first call."
+        "Name it, such as --ledger sqlite:///ledger.db, or in ASCERTAIN_LEDGER; an app makes it at "
+        "its first call."
     )
 
 
@@ -29,8 +30,7 @@ def opened(url: str) -> Generator[Ledger]:
     """
     path = path_of(url)
     if not is_ledger_file(path):
-        what = "The file is empty" if path.is_file() else "There is no ledger"
-        raise LedgerMissing(f"{what}: {path} ({url}).")
+        raise LedgerMissing(missing(path))
     ledger = open_ledger(url)
     try:
         yield ledger

@@ -23,6 +23,11 @@ EPILOG = examples(
     "ascertain observe-report --since 24h",
     "ascertain observe-report --since 2026-11-01 --json",
 )
+NOTHING_CHANGED = "Nothing was seen that guarding would have changed."
+NOTHING_SEEN = (
+    "Nothing was observed, so nothing can be said: put @app.observe on a function, or make the app "
+    'with mode="observe".'
+)
 _SHOWN = 20
 
 
@@ -75,7 +80,8 @@ def _print(report: ObserveReport) -> None:
         _lost(paper, report)
     paper.blank()
     paper.line(("What guarding would have prevented", "title"))
-    for sentence in report.sentences or ("Nothing was seen that guarding would have changed.",):
+    nothing = NOTHING_CHANGED if report.calls else NOTHING_SEEN
+    for sentence in report.sentences or (nothing,):
         paper.grid([("-", sentence)])
     paper.write()
 

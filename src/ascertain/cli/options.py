@@ -37,7 +37,7 @@ AppName = Annotated[
 ]
 MaybeAppName = Annotated[
     str | None,
-    typer.Argument(metavar="[MODULE:APP]", help="Where the app is, such as shop.tools:app."),
+    typer.Argument(metavar="MODULE:APP", help="Where the app is, such as shop.tools:app."),
 ]
 
 

@@ -43,7 +43,8 @@ def command(
     """Decide what nobody could find out: it happened, or it did not.
 
     What is settled is never rewritten, and "not done" is refused while a process that sent it may
-    still be alive.
+    still be alive, or what it sent may still be on its way. What was refused for a while is ended
+    by "not done", and may be wished anew.
     """
     if (confirmed is None) != not_done:
         raise UsageProblem(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from ascertain.cli.exits import Exit, json_text
 from ascertain.cli.ledgers import opened
@@ -17,11 +18,15 @@ from ascertain.report.story import Moment, Story, holder_is_gone, story_of
 from ascertain.report.words import ago, clock, day_and_time, many, sender_words
 from ascertain.runtime.clock import LedgerClock
 
+_LONGEST_JSON = 600
 EPILOG = examples("ascertain show 019ad2f0c1", "ascertain show 019ad2f0c1 --json")
 
 
 def command(id: ActionId, ledger: LedgerUrl = DEFAULT_LEDGER, as_json: AsJson = False) -> int:
-    """Show what is known of one action, how that came about, and what comes next."""
+    """Show what is known of one action, how that came about, and what comes next.
+
+    Arguments that the tool's contract redacts are masked, in what came back too.
+    """
     with opened(ledger) as found:
         story = story_of(found, find_one(found, id), LedgerClock()())
     if as_json:
@@ -73,6 +78,10 @@ def _facts(story: Story) -> list[tuple[str, Cell]]:
         ("contract", promises),
         ("attempts", _attempts(record)),
     ]
+    if story.arguments is not None and story.asked is None:  # what is to be approved is not cut
+        rows.append(("arguments", _json(story.arguments)))
+    if story.result is not None:
+        rows.append(("result", _json(story.result)))
     if record.replaces:
         rows.append(("replaces", f"action {record.replaces}"))
     if record.related_ref:
@@ -105,6 +114,12 @@ def _asked(story: Story) -> list[tuple[str, Cell]]:
     rows.append(("digest", (asked.digest, "title")))
     rows.append(("until", f"{day_and_time(asked.until)}{whom}"))
     return rows
+
+
+def _json(value: Any) -> str:
+    """One line of JSON; a long one is cut, ``--json`` has all of it."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_JSON else f"{text[: _LONGEST_JSON - 1]}…"
 
 
 def _lease(record: ActionRecord, owner: str, until: float, now: float) -> str:

@@ -77,7 +77,7 @@ def _say_failed() -> None:
             outcome = right(*args, **named)
             if outcome.effect is not Effect.UNKNOWN:
                 return outcome
-            return replace(outcome, effect=Effect.REFUSED, kind=Kind.BUSINESS, retryable=False)
+            return outcome._replace(effect=Effect.REFUSED, kind=Kind.BUSINESS, retryable=False)
 
         return classify
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ascertain.errors import (
     ActionNotFound,
@@ -14,7 +14,7 @@ from ascertain.errors import (
 )
 from ascertain.flow.effects import Flow, Setting, advance, invoke, pause, relate, tell
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advanced, Lost
+from ascertain.model.operations import Advanced, Contested, Lost
 from ascertain.model.outcome import Effect, Outcome, Report
 from ascertain.model.tables import By, State
 from ascertain.model.words import Items
@@ -26,13 +26,13 @@ from ascertain.rules.news.classify import classify
 OBSERVED = "observe"
 
 NOT_RECORDED = "answer_not_recorded"
+LEDGER_SILENT = "ledger_silent"
 RETRY_FIRST_S, RETRY_MOST_S = 0.05, 1.0
 # Trying again is of no use.
 _HOPELESS = (ActionNotFound, IllegalTransition, LedgerClosed, LedgerCorrupt, LedgerNewer)
 
 
-@dataclass(frozen=True, slots=True)
-class Landed:
+class Landed(NamedTuple):
     """The action after the attempt, the news, and whether the flow must stop here."""
 
     record: ActionRecord
@@ -50,7 +50,7 @@ def make_attempt(setting: Setting, record: ActionRecord, turn: Turn | None) -> F
     report = yield from invoke(record, deadline_s)
     outcome = classify(report, setting.contract, now=setting.clock())
     if outcome.related_ref is not None and not (yield from relate(record, outcome.related_ref)):
-        outcome = replace(outcome, related_ref=None)  # somebody else's record is not told
+        outcome = outcome._replace(related_ref=None)  # somebody else's record is not told
     landed = yield from land(setting, record, report, outcome, turn)
     stop = report.interrupt is not None or landed.lease_owner != setting.sender
     return Landed(landed, report, outcome, stop)
@@ -77,6 +77,9 @@ def land(
         result = report.result if told else None
         try:
             reply = yield from advance(record, move, result)
+            if isinstance(reply, Contested):
+                # ours by the provider's own answer; then it is tried again
+                yield from _contradict(setting, mine, reply, outcome)
         except AscertainError as error:
             insisted = yield from _insist(setting, mine, record, move, result, error)
             if isinstance(insisted, AscertainError):
@@ -85,6 +88,34 @@ def land(
         if isinstance(reply, Advanced):
             return reply.record
         record = reply.record
+
+
+def _contradict(
+    setting: Setting, mine: ActionRecord, contest: Contested, outcome: Outcome
+) -> Flow[None]:
+    """Another action was given what is ours; that one is disputed before we are written.
+
+    If we die in between, it stays disputed and ours stays unknown: nobody says too much.
+    """
+    assert outcome.provider_ref is not None  # it was claimed
+    move = evidence.contradicted(
+        contest.other, provider_ref=outcome.provider_ref, owner=mine.id, now=setting.clock()
+    )
+    yield from advance(contest.other, move)
+
+
+def told_without_ledger(record: ActionRecord, error: AscertainError) -> Flow[ActionRecord]:
+    """What a caller is told when the ledger fails in the middle of its turn: what is known so far.
+
+    Unknown, where an effect may be under way: an exception would be read as "nothing happened".
+
+    :raises AscertainError: the same one, where nothing at all has been sent.
+    """
+    if record.state is State.PREPARED:
+        raise error
+    yield from tell(record, LEDGER_SILENT, {"state": str(record.state), "ledger": error.code})
+    known = State.UNKNOWN if record.state is State.SENT else record.state
+    return record.changed(state=known, reason=LEDGER_SILENT, **FREE)
 
 
 def sender_of(setting: Setting, record: ActionRecord) -> str:
@@ -99,7 +130,7 @@ def _insist(
     move: Move,
     result: str | None,
     error: AscertainError,
-) -> Flow[Advanced | Lost | AscertainError]:
+) -> Flow[Advanced | Lost | Contested | AscertainError]:
     """Try to write the same again while our lease lasts; returns the last error where that ends.
 
     An observed caller is never held, and neither is one that was interrupted.

@@ -7,10 +7,10 @@ before the wire.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from ascertain.errors import IntentConflict
-from ascertain.flow.attempt import make_attempt
+from ascertain.errors import AscertainError, IntentConflict
+from ascertain.flow.attempt import make_attempt, told_without_ledger
 from ascertain.flow.effects import Flow, Setting, await_other, inquire, invoke, pause, reserve, take
 from ascertain.flow.pursue import pursue
 from ascertain.flow.recover import recover
@@ -28,8 +28,7 @@ from ascertain.rules.view import view_of
 BORN = Draft(None, Event.PREPARE, State.PREPARED, By.CALL, "prepared", 0, {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class Hold(NamedTuple):
     """Why a call is stored and not sent: it waits for a person, under a case of its own.
 
     :param why: the case, ``approval`` or ``circuit_open``. :param until: for how long.
@@ -39,8 +38,7 @@ class Hold:
     until: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A call about to be reserved.
 
     :param record: the prepared action. :param rebuild: the same with the key that it gets when it
@@ -59,8 +57,7 @@ class Wanted:
     hold: Hold | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """How a call ended. ``how``: new, replayed, joined, bound, blocked.
 
     :param report: only of our own send.
@@ -184,41 +181,49 @@ def _again(
 
 
 def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionRecord]:
-    while record.open:
-        now = setting.clock()
-        if now >= turn.until:
-            return record
-        holder = record.lease_owner
-        holds = holder is not None and (record.lease_until or 0.0) > now
-        gone = (yield from inquire((holder,))) if holder is not None and holds else frozenset[str]()
-        if holds and not gone:
-            seen = yield from await_other(record, min(turn.until, record.lease_until or now) - now)
-            if seen is None:
-                return record
-            record = seen
-            continue
-        decision = decide(view_of(record, setting.contract, now, turn))
-        if decision.what is What.REVIEW or (
-            decision.what is What.HOLD and record.state is not State.SENT
-        ):
-            return record
-        until = turn.until + setting.lease_s
-        taken = yield from take(
-            Take(
-                owner=setting.sender,
-                now=now,
-                lease_until=until,
-                gone=gone,
-                action_id=record.id,
-            )
-        )
-        if taken.records:
-            return (yield from recover(setting, taken.records[0], turn))
-        seen = yield from await_other(record, min(0.05, turn.until - now))
-        if seen is None:
-            return record
-        record = seen
+    """Wait for whoever works on it, or recover it; where the ledger fails, tell what was known.
+
+    :raises AscertainError: the ledger failed, and nothing has been sent so far.
+    """
+    ended = False
+    while record.open and not ended:
+        try:
+            record, ended = yield from _once(setting, record, turn)
+        except AscertainError as error:
+            return (yield from told_without_ledger(record, error))
     return record
+
+
+def _once(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[tuple[ActionRecord, bool]]:
+    """Wait once for somebody else, or take the action over; True where that is all for now."""
+    now = setting.clock()
+    if now >= turn.until:
+        return record, True
+    holder = record.lease_owner
+    holds = holder is not None and (record.lease_until or 0.0) > now
+    gone = (yield from inquire((holder,))) if holder is not None and holds else frozenset[str]()
+    if holds and not gone:
+        patience_s = min(turn.until, record.lease_until or now) - now
+        seen = yield from await_other(record, patience_s)
+        return seen or record, seen is None
+    decision = decide(view_of(record, setting.contract, now, turn))
+    if decision.what is What.REVIEW or (
+        decision.what is What.HOLD and record.state is not State.SENT
+    ):
+        return record, True
+    taken = yield from take(
+        Take(
+            owner=setting.sender,
+            now=now,
+            lease_until=turn.until + setting.lease_s,
+            gone=gone,
+            action_id=record.id,
+        )
+    )
+    if taken.records:
+        return (yield from recover(setting, taken.records[0], turn)), True
+    seen = yield from await_other(record, min(0.05, turn.until - now))
+    return seen or record, seen is None
 
 
 def _as_read(record: ActionRecord, outcome: Outcome, tries: int) -> ActionRecord:

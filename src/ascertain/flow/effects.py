@@ -18,6 +18,7 @@ from ascertain.model.operations import (
     Advanced,
     Beside,
     Blocked,
+    Contested,
     Lost,
     MustReplace,
     Reserve,
@@ -158,10 +159,15 @@ def advance(
     result: str | None = None,
     *,
     beside: tuple[Beside, ...] = (),
-) -> Flow[Advanced | Lost]:
-    """Write a move, if nobody was quicker."""
-    reply: Advanced | Lost = yield Advance(
-        before=before, after=move.after, drafts=move.drafts, result=result, beside=beside
+) -> Flow[Advanced | Lost | Contested]:
+    """Write a move, if nobody was quicker and nobody contests the reference that it claims."""
+    reply: Advanced | Lost | Contested = yield Advance(
+        before=before,
+        after=move.after,
+        drafts=move.drafts,
+        result=result,
+        beside=beside,
+        claim=move.claim,
     )
     return reply
 

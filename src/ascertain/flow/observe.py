@@ -5,7 +5,7 @@ from __future__ import annotations
 from ascertain.flow.attempt import land
 from ascertain.flow.call import BORN, Ended, Wanted
 from ascertain.flow.effects import Flow, Setting, invoke, reserve
-from ascertain.model.operations import Reserve, Reserved
+from ascertain.model.operations import Lookalike, Reserve, Reserved
 from ascertain.model.tables import By
 from ascertain.rules import fold
 from ascertain.rules.news.classify import classify
@@ -25,9 +25,10 @@ def observe(setting: Setting, wanted: Wanted) -> Flow[Ended]:
             drafts=(BORN, *move.drafts),
             arguments=wanted.arguments,
             contract_json=wanted.contract_json,
+            beside=tuple(one for one in wanted.beside if isinstance(one, Lookalike)),
         )
     )
-    assert isinstance(reply, Reserved)  # an observed intent is its own, and nothing comes beside it
+    assert isinstance(reply, Reserved)  # an observed intent is its own, and nothing blocks it
     report = yield from invoke(reply.record, float("inf"))
     outcome = classify(report, setting.contract, now=setting.clock())
     record = yield from land(setting, reply.record, report, outcome)

@@ -5,7 +5,10 @@ The caller's turn and the worker's pass run the same loop; only their patience d
 
 from __future__ import annotations
 
-from ascertain.flow.attempt import make_attempt
+from dataclasses import dataclass
+
+from ascertain.errors import AscertainError
+from ascertain.flow.attempt import make_attempt, told_without_ledger
 from ascertain.flow.effects import (
     Cleared,
     Flow,
@@ -17,7 +20,7 @@ from ascertain.flow.effects import (
     permit,
 )
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advanced
+from ascertain.model.operations import Advanced, Contested
 from ascertain.model.outcome import Evidence, Outcome
 from ascertain.model.tables import By, State
 from ascertain.rules import breaker, budget, evidence, fold
@@ -33,38 +36,68 @@ PASS_STEPS = 8  # what a worker does for one action before it turns to the next
 def pursue(
     setting: Setting, record: ActionRecord, turn: Turn | None
 ) -> Flow[tuple[ActionRecord, Outcome | None]]:
-    """Go on from a leased action; returns how it stands, and the outcome if our send settled it."""
-    last: Outcome | None = None
+    """Go on from a leased action; returns how it stands, and the outcome if our send settled it.
+
+    Where the ledger fails, a caller is told what is known so far; a worker's pass breaks, and the
+    lease runs out.
+
+    :raises AscertainError: the ledger failed, in a worker's pass or before anything was sent.
+    """
+    stand = Stand(record=record)
     for _ in range(PASS_STEPS if turn is None else 1_000):
-        if turn is not None and record.terminal:
-            return record, last
-        now = setting.clock()
-        decision = decide(view_of(record, setting.contract, now, turn))
-        match decision.what:
-            case What.SEND | What.RESEND | What.LOOK_UP:
-                at = record.ask_at if decision.what is What.LOOK_UP else record.not_before_at
-                if at is not None and at > now:
-                    patient = record.evidence is not Evidence.WORKING
-                    in_time = turn is not None and patient and at < turn.until
-                    if in_time and (yield from pause(at - now)):
-                        continue  # time has passed: decide anew
-                    return (yield from _come_back(setting, record, at)), last
-                if decision.what is What.LOOK_UP:
-                    record, lost = yield from look_up(setting, record, turn)
-                    if lost or record.lease_owner != setting.sender:
-                        return record, last
-                    continue
-                sent = yield from _send(setting, record, turn)
-                if sent is None or sent.state is not State.SENT:
-                    return sent or record, last
-                turn = turn.spend() if turn is not None else None
-                landed = yield from make_attempt(setting, sent, turn)
-                record, last = landed.record, landed.outcome
-                if landed.stop:
-                    return record, last
-            case _:
-                return (yield from _end(setting, record, decision)), last
-    return (yield from _let_go(setting, record, setting.clock())), last
+        if turn is not None and stand.record.terminal:
+            return stand.record, stand.outcome
+        try:
+            turn = yield from _once(setting, stand, turn)
+        except AscertainError as error:
+            if turn is None:
+                raise
+            return (yield from told_without_ledger(stand.record, error)), stand.outcome
+        if stand.ended:
+            return stand.record, stand.outcome
+    return (yield from _let_go(setting, stand.record, setting.clock())), stand.outcome
+
+
+@dataclass(slots=True, kw_only=True)
+class Stand:
+    """How far a pass has come: the action as last written, and what our last send taught."""
+
+    record: ActionRecord
+    outcome: Outcome | None = None
+    ended: bool = False
+
+    def end(self, record: ActionRecord) -> None:
+        """Nothing more is done in this pass."""
+        self.record, self.ended = record, True
+
+
+def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None]:
+    """Do what is decided now; returns the turn that is left."""
+    record, now = stand.record, setting.clock()
+    decision = decide(view_of(record, setting.contract, now, turn))
+    if decision.what not in (What.SEND, What.RESEND, What.LOOK_UP):
+        stand.end((yield from _end(setting, record, decision)))
+        return turn
+    asks = decision.what is What.LOOK_UP
+    at = record.ask_at if asks else budget.resend_at(record, setting.contract)
+    if at is not None and at > now:
+        patient = record.evidence is not Evidence.WORKING
+        in_time = turn is not None and patient and at < turn.until
+        if not (in_time and (yield from pause(at - now))):
+            stand.end((yield from _come_back(setting, record, at)))
+        return turn  # time has passed: decide anew
+    if asks:
+        stand.record, lost = yield from look_up(setting, record, turn)
+        stand.ended = lost or stand.record.lease_owner != setting.sender
+        return turn
+    sent = yield from _send(setting, record, turn)
+    if sent is None or sent.state is not State.SENT:
+        stand.end(sent or record)
+        return turn
+    stand.record, turn = sent, turn.spend() if turn is not None else None
+    landed = yield from make_attempt(setting, sent, turn)
+    stand.record, stand.outcome, stand.ended = landed.record, landed.outcome, landed.stop
+    return turn
 
 
 def look_up(
@@ -83,10 +116,15 @@ def look_up(
     move = evidence.answered(
         record, setting.contract, answer, asked_at=asked_at, now=now, wait_s=wait_s
     )
-    if move.after.open and record.lease_owner == setting.sender:
-        move = _keep(setting, move, record)
     result = report.result if answer.found and record.state is State.UNKNOWN else None
-    reply = yield from advance(record, move, result)
+    reply = yield from advance(record, _keep(setting, move, record), result)
+    if isinstance(reply, Contested):
+        assert move.claim is not None  # it is what was contested
+        move = evidence.contested(
+            record, setting.contract, reply, move.claim.provider_ref,
+            asked_at=asked_at, now=setting.clock(), wait_s=wait_s,
+        )  # fmt: skip
+        reply = yield from advance(record, _keep(setting, move, record))
     return reply.record, not isinstance(reply, Advanced)
 
 
@@ -183,7 +221,7 @@ def _end(setting: Setting, record: ActionRecord, decision: Decision) -> Flow[Act
 def _next_at(record: ActionRecord, setting: Setting) -> float:
     """When the background should go on with an action whose turn is spent: it may send."""
     now = setting.clock()
-    at = record.not_before_at or now
+    at = budget.resend_at(record, setting.contract) or now
     last = budget.last_send_at(record, setting.contract)
     return max(now, at if last is None else min(at, last))
 
@@ -196,6 +234,9 @@ def _let_go(setting: Setting, record: ActionRecord, due_at: float | None) -> Flo
 
 
 def _keep(setting: Setting, move: Move, record: ActionRecord) -> Move:
+    """An action that stays open stays under our lease, if we have it."""
+    if not move.after.open or record.lease_owner != setting.sender:
+        return move
     after = move.after.changed(
         lease_owner=setting.sender, lease_until=record.lease_until, due_at=record.lease_until
     )

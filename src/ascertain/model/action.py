@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from ascertain.model.outcome import Evidence, Kind
@@ -84,10 +86,17 @@ class ActionRecord(NamedTuple):
 
         :raises KeyError: there is no such field.
         """
+        return self.changed_by(changes)
+
+    def changed_by(self, changes: Mapping[str, Any]) -> ActionRecord:
+        """The same, for changes that are in one mapping already.
+
+        :raises KeyError: there is no such field.
+        """
         values = list(self)
         for name, value in changes.items():
             values[_AT[name]] = value
-        return ActionRecord._make(values)
+        return as_record(values)
 
     @property
     def terminal(self) -> bool:
@@ -100,6 +109,9 @@ class ActionRecord(NamedTuple):
         return not self.terminal
 
 
+# `_make` at half its cost: without its check of the length, which is right by construction.
+as_record: Callable[[Iterable[Any]], ActionRecord]
+as_record = partial(tuple.__new__, ActionRecord)  # pyright: ignore[reportUnknownMemberType]
 _AT = {name: place for place, name in enumerate(ActionRecord._fields)}
 
 

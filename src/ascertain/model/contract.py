@@ -61,7 +61,8 @@ class KeyFormat:
 class LookupPromise:
     """What the look-up promises.
 
-    :param by: ``key``, or ``fields`` (confirms only with exactly one record in the window).
+    :param by: ``key``, or ``fields`` (confirms only with exactly one record in the window that no
+        other action has or may have caused).
     :param absence_final_after_s: seconds after the last possible send from which "absent" is final;
         None: never.
     :param fences: what asking also puts an end to: ``key`` (it can no longer take effect at all, as
@@ -120,6 +121,10 @@ class Contract:
     :param key_lifetime_s: how long the provider remembers the key; None: not promised.
     :param key_margin_s: taken off the lifetime, for clocks and transport.
     :param refusal_covers_key: a refusal speaks for all attempts with the key.
+    :param refusal_final_after_s: how long after the last possible send of the attempts in doubt a
+        repeat must be sent, so that its refusal speaks for them too; None: never. The provider
+        looks at the key first: what happened is answered as what happened, whatever else it would
+        refuse; and what arrives later than this after its sending takes no effect.
     :param unprocessed: HTTP statuses that mean "refused before processing", by promise.
     :param via: names of the only clients by which this tool can send.
     :param receipt: dotted path of the reference in the returned value; '' = well-known names.
@@ -146,6 +151,7 @@ class Contract:
     key_margin_s: float = 60.0
     repeat: Repeat = Repeat.NEVER
     refusal_covers_key: bool = False
+    refusal_final_after_s: float | None = None
     unprocessed: tuple[int, ...] = ()
     refusals: tuple[RefusalRule, ...] = ()
     error_paths: tuple[str, ...] = ("error.code",)
@@ -175,6 +181,11 @@ class Contract:
     @property
     def is_read(self) -> bool:
         return self.access == "read"
+
+    @property
+    def by_fields(self) -> bool:
+        """Whether a record that the look-up finds does not say whose it is."""
+        return self.lookup is not None and self.lookup.by == "fields"
 
     @property
     def recount_s(self) -> float | None:

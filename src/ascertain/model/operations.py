@@ -10,6 +10,8 @@ that still goes forward, context that was read at a version, context that an out
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
 
 from ascertain.model.action import ActionRecord, Draft
 
@@ -21,6 +23,35 @@ class Beside:
     """
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookalike(Beside):
+    """A new action that a look-up by fields could take for another one; it blocks nothing.
+
+    :param fields: a digest of what both have in common: the identity arguments.
+    """
+
+    fields: str
+
+
+class ClaimBy(StrEnum):
+    """Whose word it is that a reference belongs to an action."""
+
+    LOOKUP = "lookup"
+    ANSWER = "answer"
+    VERDICT = "verdict"
+
+
+class Claim(NamedTuple):
+    """A provider's reference, and on whose word it is an action's own.
+
+    Made only where the look-up goes by fields: there a record does not say whose it is, and two
+    actions must not be confirmed by one.
+    """
+
+    by: ClaimBy
+    provider_ref: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +110,19 @@ class Advance:
 
     :param after: as it shall stand after ``drafts``, without ``n`` and ``head``.
     :param drafts: may be empty: leases and schedules change without an event.
+    With a ``claim`` the reference becomes this action's in the same transaction, or nothing is
+    written and the reply is :class:`Contested`:
+
+    * a look-up's word is refused where any other action of tenant and tool has the reference, and
+      where a :class:`Lookalike` of it might have caused the record: it is in flight or in doubt,
+      or confirmed since our first send without a reference;
+    * an answer's word is refused only where another one has the reference by a look-up's or a
+      person's word and is not disputed yet. Of two answers with one reference both are written,
+      and the first keeps it;
+    * a person's word is refused where any other has it and is not disputed.
+
+    Who is disputed loses the reference to an answer's and a person's word.
+
     :param result: JSON of the result to keep with it; None: leave as it is.
     """
 
@@ -87,6 +131,7 @@ class Advance:
     drafts: tuple[Draft, ...]
     result: str | None = None
     beside: tuple[Beside, ...] = ()
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +150,21 @@ class Lost:
 
     record: ActionRecord
     blocked: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contested:
+    """Nothing was written: the reference may not be claimed. ``record`` is how the action stands.
+
+    :param other: the action that has the reference, or that may have caused the record too.
+    :param by: on whose word ``other`` has it; None: it does not, and is a rival only.
+    :param claimed_at: since when.
+    """
+
+    record: ActionRecord
+    other: ActionRecord
+    by: ClaimBy | None = None
+    claimed_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,4 +196,4 @@ class Taken:
 
 
 Operation = Reserve | Advance | Take
-Reply = Reserved | MustReplace | Blocked | Advanced | Lost | Taken | Exception
+Reply = Reserved | MustReplace | Blocked | Advanced | Lost | Contested | Taken | Exception

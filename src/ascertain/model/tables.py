@@ -119,6 +119,10 @@ RULES: tuple[Rule, ...] = (
         why="a temporary refusal; the same key again",
     ),
     _rule(
+        State.REJECTED, Event.WITHDRAW, State.REJECTED, By.PERSON,
+        why="a temporary refusal, and a person says that nobody waits for it any more",
+    ),
+    _rule(
         State.CONFIRMED, Event.COMPENSATE, State.COMPENSATED, By.WORKER,
         why="its compensating action is confirmed",
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,6 @@ from ascertain.model.contract import Contract
 from ascertain.report.words import iso
 from ascertain.rules import approval
 from ascertain.store.ledger import Ledger
-
-MASK = "(masked)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +35,13 @@ class AskedFor:
         }
 
 
-def asked_for(ledger: Ledger, record: ActionRecord, contract: Contract | None) -> AskedFor | None:
-    """What is to be approved of this action; None where it waits for no approval."""
+def asked_for(
+    ledger: Ledger, record: ActionRecord, contract: Contract | None, arguments: Any
+) -> AskedFor | None:
+    """What is to be approved of this action; None where it waits for no approval.
+
+    :param arguments: as they may be shown (see :mod:`ascertain.report.shown`).
+    """
     if record.review not in approval.CASES or contract is None:
         return None
     text = ledger.arguments(record.id)
@@ -47,12 +49,7 @@ def asked_for(ledger: Ledger, record: ActionRecord, contract: Contract | None) -
         return None
     return AskedFor(
         digest=approval.digest_of(record, text),
-        arguments=masked(json.loads(text), contract),
+        arguments=arguments,
         until=record.send_by_at,
         by_other=contract.approval_by_other,
     )
-
-
-def masked(arguments: dict[str, Any], contract: Contract) -> dict[str, Any]:
-    """The arguments without what the contract says is to be masked."""
-    return {name: MASK if name in contract.redact else value for name, value in arguments.items()}

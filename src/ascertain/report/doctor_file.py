@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ascertain.report.doctor import Check, bad, ok, warn
+from ascertain.report.words import size
 from ascertain.store.secret import ENVIRONMENT
 from ascertain.store.sqlite import FREE_SPACE_FLOOR_BYTES
 from ascertain.store.sqlite_errors import free_bytes
@@ -15,7 +16,6 @@ from ascertain.store.sqlite_errors import free_bytes
 MAGIC = b"SQLite format 3\x00"
 _WAL = b"\x02\x02"  # bytes 18 and 19 of the file: how it is written and read
 _LITTLE = 4  # times the floor
-_MIB = 1024 * 1024
 
 
 def is_ledger_file(path: Path) -> bool:
@@ -23,20 +23,32 @@ def is_ledger_file(path: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0
 
 
-def file_checks(path: Path) -> Iterator[Check]:
-    """Journal, permissions and space of a ledger that exists."""
-    yield _journal(path)
-    yield _space(path)
-    yield from _permissions(path)
+def missing(path: Path) -> str:
+    """What is the matter with a place at which there is no ledger."""
+    if path.is_dir():
+        return f"{path} is a folder, not a ledger."
+    if path.is_file():
+        return f"The file {path} is empty: it is no ledger yet."
+    return f"There is no ledger at {path}."
 
 
-def _journal(path: Path) -> Check:
+def head_of(path: Path) -> bytes | OSError:
+    """The first bytes of the file, or why they cannot be read."""
     try:
         with path.open("rb") as file:
-            head = file.read(20)
+            return file.read(20)
     except OSError as error:
+        return error
+
+
+def journal_check(path: Path, head: bytes | OSError, *, opens: bool) -> Check:
+    """What kind of file it was before it was opened.
+
+    :param opens: whether it could be opened as a ledger, which sets up its write-ahead log.
+    """
+    if isinstance(head, OSError):
         return bad(
-            "journal", f"{path} cannot be read: {error.strerror}.", "Run as the user who owns it."
+            "journal", f"{path} cannot be read: {head.strerror}.", "Run as the user who owns it."
         )
     if not head.startswith(MAGIC):
         return bad(
@@ -45,10 +57,21 @@ def _journal(path: Path) -> Check:
         )  # fmt: skip
     if head[18:20] == _WAL:
         return ok("journal", "The ledger keeps a write-ahead log.")
+    if not opens:
+        return warn(
+            "journal", "The file keeps no write-ahead log; a ledger does.",
+            "Look at what is said of `ledger`; nothing was changed.",
+        )  # fmt: skip
     return warn(
         "journal", "The ledger was taken off its write-ahead log by another program.",
         "Let only ascertain write to it; opening it has set the log up again.",
     )  # fmt: skip
+
+
+def file_checks(path: Path) -> Iterator[Check]:
+    """Space and permissions of a ledger that exists."""
+    yield _space(path)
+    yield from _permissions(path)
 
 
 def _space(path: Path) -> Check:
@@ -56,7 +79,7 @@ def _space(path: Path) -> Check:
     floor = FREE_SPACE_FLOOR_BYTES
     if free is None:
         return warn("space", "The system does not tell how much space is free.", "Watch the disk.")
-    said = f"{_size(free)} are free; below {_size(floor)} nothing new is begun."
+    said = f"{size(free)} are free; below {size(floor)} nothing new is begun."
     if free < floor:
         return bad("space", said, "Free disk space; what is under way is still recorded.")
     if free < _LITTLE * floor:
@@ -64,13 +87,12 @@ def _space(path: Path) -> Check:
     return ok("space", said)
 
 
-def _size(count: int) -> str:
-    mib = count / _MIB
-    return f"{mib:.0f} MiB" if mib < 1024 else f"{mib / 1024:.1f} GiB"
-
-
 def _permissions(path: Path) -> Iterator[Check]:
     mode = path.stat().st_mode
+    if not os.access(path, os.W_OK):
+        yield bad(
+            "ledger-mode", f"This user cannot write to {path.name}.", "Run as the user who owns it."
+        )
     if mode & stat.S_IWOTH:
         yield bad(
             "ledger-mode", f"Everybody on this machine can write to {path.name}.",
@@ -81,10 +103,6 @@ def _permissions(path: Path) -> Iterator[Check]:
             "ledger-mode",
             f"Everybody on this machine can read {path.name}, arguments and results included.",
             f"chmod o-rwx {path}",
-        )
-    elif not os.access(path, os.W_OK):
-        yield bad(
-            "ledger-mode", f"This user cannot write to {path.name}.", "Run as the user who owns it."
         )
     else:
         yield ok("ledger-mode", "The ledger is not open to everybody on this machine.")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from ascertain.errors import LookupAnswer
 from ascertain.model.action import ActionRecord
 from ascertain.model.breaker import Circuit
 from ascertain.model.tables import State
 from ascertain.report.breakers import sentence_of
 from ascertain.report.doctor import Check, bad, ok, warn
 from ascertain.report.reading import contract_of, is_observed, walk
-from ascertain.report.story import holder_is_gone
-from ascertain.report.words import many, sender_words, span
+from ascertain.report.shown import Shown
+from ascertain.report.story import holder_is_gone, moment_of
+from ascertain.report.words import joined, many, sender_words, span
 from ascertain.store.ledger import Filter, Ledger
-from ascertain.store.queries import load_migrations
 
 OVERDUE_S = 60.0
 NOBODY_S = 600.0
@@ -31,19 +32,14 @@ def ledger_checks(ledger: Ledger, now: float, *, deep: bool = False) -> Iterator
     :raises LedgerError: the ledger cannot be read.
     """
     waiting = [r for r in walk(ledger, Filter(open_only=True)) if not is_observed(r)]
-    yield _schema()
     yield _chains(ledger, waiting, deep=deep)
     yield _recovering(ledger, waiting, now)
     yield _oldest_unknown(ledger, waiting, now)
+    yield _lookups(ledger, waiting)
     yield from _cases(ledger, now)
     yield _breakers(ledger, now)
     yield _clock(ledger, waiting, now)
     yield _leases(ledger, waiting)
-
-
-def _schema() -> Check:
-    # opening a ledger brings it to this one, or refuses
-    return ok("schema", f"The ledger has schema {len(load_migrations('sqlite'))}, the newest.")
 
 
 def _chains(ledger: Ledger, waiting: list[ActionRecord], *, deep: bool) -> Check:
@@ -102,6 +98,27 @@ def _oldest_unknown(ledger: Ledger, waiting: list[ActionRecord], now: float) -> 
     if age_s < LONG_UNKNOWN_S:
         return ok("unknown", said)
     return warn("unknown", said, f"ascertain why {oldest.id}")
+
+
+def _lookups(ledger: Ledger, waiting: list[ActionRecord]) -> Check:
+    """Look-ups that returned None or a foreign value: a defect that no waiting heals."""
+    unanswered = (r for r in waiting if r.state is State.UNKNOWN and r.unanswered)
+    broken: dict[str, str] = {}
+    for record in islice(unanswered, _NEWEST):
+        seen = Shown(
+            record=record, arguments=None, result=None
+        )  # of a look-up's defect only the type of what it returned
+        told = [moment_of(event, seen) for event in ledger.events(record.id)]
+        defects = [one for one in told if one.is_defect]
+        if defects and record.tool not in broken:
+            broken[record.tool] = "; ".join(defects[-1].evidence)
+    if not broken:
+        return ok("lookup", "No look-up has returned what is no answer.")
+    tools = joined([f"{tool} ({what})" for tool, what in sorted(broken.items())])
+    return bad(
+        "lookup", f"{LookupAnswer.code}: the look-up returns nothing that is an answer: {tools}.",
+        LookupAnswer.next_step,
+    )  # fmt: skip
 
 
 def _cases(ledger: Ledger, now: float) -> Iterator[Check]:

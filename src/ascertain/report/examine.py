@@ -2,56 +2,93 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from typing import Any
+
 from ascertain.errors import LedgerError
 from ascertain.report.doctor import Check, Verdict, bad, ok
-from ascertain.report.doctor_file import file_checks, is_ledger_file, secret_check
+from ascertain.report.doctor_file import (
+    file_checks,
+    head_of,
+    is_ledger_file,
+    journal_check,
+    missing,
+    secret_check,
+)
 from ascertain.report.doctor_ledger import ledger_checks
+from ascertain.report.doctor_vitals import vital_checks
 from ascertain.report.findings import Severity
 from ascertain.report.lint import lint
 from ascertain.report.words import many, span
 from ascertain.runtime.app import Ascertain
-from ascertain.store.ledger import Ledger
+from ascertain.store.ledger import Ledger, Vitals
 from ascertain.store.place import path_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What a doctor found.
+
+    :param vitals: what the store says of itself; None where it could not be opened.
+    """
+
+    ledger: str
+    checks: tuple[Check, ...]
+    vitals: Vitals | None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the ledger itself could be read."""
+        return not any(
+            check.name == "ledger" and check.verdict is Verdict.BAD for check in self.checks
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ledger": self.ledger,
+            "vitals": None if self.vitals is None else asdict(self.vitals),
+            "checks": [check.as_dict() for check in self.checks],
+        }
 
 
 def examine(
     ledger: Ledger, now: float, *, app: Ascertain | None = None, deep: bool = False
-) -> list[Check]:
+) -> Examination:
     """Examine a ledger, and the app that uses it. A ledger that is missing is not created.
 
     :param now: seconds since the epoch. :param deep: check the chains of closed actions too.
     """
     path = path_of(ledger.url)
+    vitals: Vitals | None = None
     checks: list[Check] = []
     if is_ledger_file(path):
-        checks += file_checks(path)
-        content = _content(ledger, now, deep=deep)
-        checks.append(secret_check(path, opens=not is_unusable(content)))
-        checks += content
+        head = head_of(path)  # opening changes it
+        before = list(file_checks(path))
+        vitals, content = _content(ledger, now, deep=deep)
+        opens = vitals is not None
+        checks += [journal_check(path, head, opens=opens), *before]
+        checks += [secret_check(path, opens=opens), *content]
     else:
         checks.append(
             bad(
                 "ledger",
-                f"There is no ledger at {path}.",
+                missing(path),
                 "Correct --ledger, or let the app make it at its first call.",
             )
         )
     if app is not None:
         checks += _app(app)
-    return checks
+    return Examination(ledger=ledger.url, checks=tuple(checks), vitals=vitals)
 
 
-def is_unusable(checks: list[Check]) -> bool:
-    """Whether the ledger itself could not be read."""
-    return any(check.name == "ledger" and check.verdict is Verdict.BAD for check in checks)
-
-
-def _content(ledger: Ledger, now: float, *, deep: bool) -> list[Check]:
+def _content(ledger: Ledger, now: float, *, deep: bool) -> tuple[Vitals | None, list[Check]]:
+    vitals: Vitals | None = None
     try:
-        checks = list(ledger_checks(ledger, now, deep=deep))
+        vitals = ledger.vitals()
+        checks = [*vital_checks(vitals), *ledger_checks(ledger, now, deep=deep)]
     except LedgerError as error:
-        return [bad("ledger", error.message, error.advice)]
-    return [ok("ledger", f"{ledger.url} opens and can be read."), *checks]
+        return vitals, [bad("ledger", error.message, error.advice)]
+    return vitals, [ok("ledger", f"{ledger.url} opens and can be read."), *checks]
 
 
 def _app(app: Ascertain) -> list[Check]:

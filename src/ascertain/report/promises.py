@@ -19,6 +19,9 @@ def promises_of(contract: Contract) -> list[str]:
     said = ["a write", _ONCE[contract.once_per], repeat_words(contract), lookup_words(contract)]
     if contract.refusal_covers_key:
         said.append("a refusal covers the key")
+    elif contract.refusal_final_after_s is not None:
+        after = span(contract.refusal_final_after_s)
+        said.append(f"a refusal covers the key {after} after the last send")
     if contract.best_effort:
         said.append("best effort: an open end needs nobody")
     if contract.items:

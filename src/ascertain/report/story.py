@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ascertain.errors import LookupAnswer
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.contract import Contract
 from ascertain.model.tables import Event, Rule, State, rule_of
@@ -13,6 +14,7 @@ from ascertain.report.asked import AskedFor, asked_for
 from ascertain.report.promises import promises_of
 from ascertain.report.reading import contract_of, is_observed
 from ascertain.report.reasons import sentence_of
+from ascertain.report.shown import Shown, shown
 from ascertain.report.upcoming import Upcoming, upcoming
 from ascertain.report.words import MOVES, WHO, day_and_time, iso
 from ascertain.rules import texts
@@ -42,6 +44,11 @@ class Moment:
     def moves(self) -> bool:
         """Whether it changed what is known (a note does not)."""
         return self.event.event != Event.NOTE
+
+    @property
+    def is_defect(self) -> bool:
+        """Whether it tells of a look-up whose own code must be put right."""
+        return self.event.reason == LookupAnswer.code
 
     @property
     def arrow(self) -> str:
@@ -77,12 +84,17 @@ class Story:
     """All there is to say about one action.
 
     :param asked: what a person is asked to approve, where the action waits for that.
+    All of it is masked as the contract says (see :mod:`ascertain.report.shown`).
+
+    :param arguments: what was to be sent. :param result: what came back.
     :param told: what the person is told, by language; empty where the contract is gone, and for
         what was only observed: there the caller said what it said.
     """
 
     record: ActionRecord
     contract: Contract | None
+    arguments: Any
+    result: Any
     moments: tuple[Moment, ...]
     upcoming: Upcoming
     told: dict[str, str]
@@ -93,6 +105,8 @@ class Story:
         contract = self.contract
         return {
             "action": record_as_dict(self.record),
+            "arguments": self.arguments,
+            "result": self.result,
             "contract": None if contract is None else json.loads(contract.as_json()),
             "promises": [] if contract is None else promises_of(contract),
             "events": [moment.as_dict() for moment in self.moments],
@@ -108,14 +122,18 @@ def story_of(ledger: Ledger, record: ActionRecord, now: float) -> Story:
     :param now: seconds since the epoch, on the ledger's clock.
     """
     contract = contract_of(ledger, record)
+    seen = shown(ledger, record, contract)
+    record = seen.record
     return Story(
         record=record,
         contract=contract,
-        moments=tuple(moment_of(event) for event in ledger.events(record.id)),
+        arguments=seen.arguments,
+        result=seen.result,
+        moments=tuple(moment_of(event, seen) for event in ledger.events(record.id)),
         upcoming=upcoming(record, contract, now, gone=holder_is_gone(record)),
         told={} if contract is None or is_observed(record) else told(record, contract),
         now=now,
-        asked=asked_for(ledger, record, contract),
+        asked=asked_for(ledger, record, contract, seen.arguments),
     )
 
 
@@ -137,9 +155,9 @@ def record_as_dict(record: ActionRecord) -> dict[str, Any]:
     return values
 
 
-def moment_of(event: EventRecord) -> Moment:
-    """Make one event readable."""
-    detail = _detail(event.detail)
+def moment_of(event: EventRecord, seen: Shown) -> Moment:
+    """Make one event of this action readable."""
+    detail = seen.cover(_detail(event.detail))
     rule = _rule(event)
     kind = rule.event if rule is not None else None
     return Moment(
@@ -174,6 +192,7 @@ _PHRASES = {
     "late_attempt": "from attempt {}",
     "request_id": "provider's request id {}",
     "evidence": "evidence: {}",
+    "returned": "it returned {}",
     "who": "by {}",
     "approval": "call {}",
     "approved_in": "approved in event {}",

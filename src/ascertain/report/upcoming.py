@@ -11,6 +11,7 @@ from ascertain.model.tables import State
 from ascertain.report.reading import is_observed
 from ascertain.report.reasons import sentence_of
 from ascertain.report.words import ago, iso, lowered, sender_words
+from ascertain.rules.budget import resend_at
 from ascertain.rules.decide import Decision, What, decide
 from ascertain.rules.view import view_of
 
@@ -91,16 +92,16 @@ def upcoming(
         what=str(decision.what),
         reason=str(decision.reason),
         sentence=decision.sentence,
-        at=_due_at(record, decision),
+        at=_due_at(record, contract, decision),
     )
 
 
-def _due_at(record: ActionRecord, decision: Decision) -> float | None:
+def _due_at(record: ActionRecord, contract: Contract, decision: Decision) -> float | None:
     match decision.what:
         case What.LOOK_UP:
             return record.ask_at or record.due_at
         case What.SEND | What.RESEND:
-            return record.not_before_at or record.due_at
+            return resend_at(record, contract) or record.due_at
         case What.CLOSE | What.WITHDRAW:
             return record.due_at
         case _:

@@ -100,6 +100,15 @@ def _since_then(story: Story, last: Moment | None) -> list[str]:
     newest = story.moments[-1] if story.moments else None
     if newest is None or newest is last:
         return []
-    if newest.event.reason == f"review:{story.upcoming.reason}":
-        return []  # what comes next says the same
-    return [f"since then: {lowered(newest.sentence)}"]
+    since = [one for one in story.moments if last is None or one.event.n > last.event.n]
+    defect = next((one for one in reversed(since) if one.is_defect), None)
+    told = [defect] if defect is not None else []
+    if newest is not defect and newest.event.reason != f"review:{story.upcoming.reason}":
+        told.append(newest)  # else what comes next says the same
+    return [f"since then: {_said(one)}" for one in told]
+
+
+def _said(moment: Moment) -> str:
+    """The sentence; of a defect also what it was."""
+    said = lowered(moment.sentence)
+    return f"{said} ({'; '.join(moment.evidence)})" if moment.is_defect else said

@@ -46,8 +46,11 @@ def iso(at: float | None) -> str | None:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def span(seconds: float) -> str:
-    """A length of time in its two largest units: ``450 ms``, ``2 min 5 s``, ``3 d``."""
+def span(seconds: float, *, units: int = 2) -> str:
+    """A length of time in its largest units: ``450 ms``, ``2 min 5 s``, ``3 d``.
+
+    :param units: how many of them at most.
+    """
     seconds = abs(seconds)
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
@@ -61,9 +64,19 @@ def span(seconds: float) -> str:
             parts.append(f"{count:.0f} {unit}")
         elif parts:
             break  # "3 d 5 s" says less than "3 d"
-        if len(parts) == 2:
+        if len(parts) == units:
             break
     return " ".join(parts) or "0 s"
+
+
+def size(count: int) -> str:
+    """A number of bytes: ``512 B``, ``48 KiB``, ``1.5 GiB``."""
+    value, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:.1f} {unit}" if unit == "GiB" else f"{value:.0f} {unit}"
 
 
 def ago(at: float, now: float) -> str:

@@ -6,15 +6,14 @@ here reads a clock or rolls dice: `now` and `dice` are arguments.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, Repeat
-from ascertain.model.outcome import Evidence
+from ascertain.model.outcome import Evidence, Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """What one call may still spend: sends, and until when (ledger clock)."""
 
     sends_left: int
@@ -44,6 +43,31 @@ def sends_left(record: ActionRecord, contract: Contract, now: float) -> bool:
     if until is not None and now >= until:
         return False
     return max(record.attempt, record.sends) < contract.budget.sends
+
+
+def repeat_settles(record: ActionRecord, contract: Contract) -> bool:
+    """Whether a refusal in hand leaves a doubt that one more repeat by key can end.
+
+    By promise (`refusal_final_after`), and only once nobody may still send what is in doubt. A key
+    that the provider knows with other arguments is refused alike for ever.
+    """
+    return (
+        contract.refusal_final_after_s is not None
+        and contract.repeat is Repeat.BY_KEY
+        and not record.suspect
+        and record.kind is not Kind.KEY_REUSE
+    )
+
+
+def resend_at(record: ActionRecord, contract: Contract) -> float | None:
+    """When it may be sent again at the earliest; None: at once.
+
+    After a refusal that did not speak for the attempts in doubt, not before one would.
+    """
+    after_s = contract.refusal_final_after_s
+    if not record.refused or after_s is None or record.last_possible_at is None:
+        return record.not_before_at
+    return max(record.last_possible_at + after_s, record.not_before_at or 0.0)
 
 
 def may_ask(record: ActionRecord, contract: Contract, now: float) -> bool:

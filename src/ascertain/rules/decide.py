@@ -108,7 +108,8 @@ class View(NamedTuple):
     :param repeat: the contract makes a repeat safe now.
     :param sends_left: the action half of the budget, and the key's lifetime, allow a send.
     :param turn: this turn may send (always true for the worker).
-    :param refused: a definite refusal is in hand that did not settle earlier doubt.
+    :param refused: a definite refusal is in hand that did not settle earlier doubt, and no repeat
+        can settle it.
     :param leave: best effort: an open end needs nobody.
     :param disputed: evidence contradicts the state.
     :param held: what holds a send back: an approval that is not given, a breaker that is open.

@@ -7,16 +7,19 @@ dropped: it is stored, marks the action disputed and opens a case.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Any
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, Repeat
+from ascertain.model.operations import ClaimBy, Contested
 from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State
 from ascertain.rules.fold import settle, withdraw
 from ascertain.rules.moves import (
     FREE,
     Move,
+    claiming,
     closed,
     confirm,
     detail_of,
@@ -28,6 +31,8 @@ from ascertain.rules.moves import (
     reject,
     without_suspect,
 )
+
+ANOTHERS = "reference_of_another"
 
 
 def answered(
@@ -60,9 +65,56 @@ def answered(
             working = record.evidence is Evidence.WORKING
             return _evidence(
                 record, Evidence.WORKING if working else Evidence.UNANSWERED,
-                answer.reason or "no_answer", now,
+                answer.reason or "no_answer", now, detail=_defect(answer),
                 unanswered=record.unanswered + 1, ask_at=now + wait_s,
             )  # fmt: skip
+
+
+def contested(
+    record: ActionRecord, contract: Contract, contest: Contested, provider_ref: str, *,
+    asked_at: float, now: float, wait_s: float,
+) -> Move:  # fmt: skip
+    """The one record that fits our fields may not be ours, so it is no evidence that we happened.
+
+    It is evidence that we did *not* (as strong as the contract makes absence) only where it is
+    somebody else's for certain: by an answer or a person's word, or since before our first send.
+
+    :param contest: what the ledger said to our claim. :param provider_ref: of the record.
+    :param asked_at: when the look-up began.
+    """
+    record = record.changed(asked=record.asked + 1, asked_at=asked_at, updated_at=now)
+    detail = {"ref": provider_ref, "action": contest.other.id}
+    reason = "rival_in_doubt" if contest.by is None else "reference_taken"
+    told = note(record, By.LOOKUP, reason, now, detail, reason=reason)
+    if _is_anothers(record, contest):
+        absent = _absent(told.after, contract, asked_at, now, wait_s)
+        return absent._replace(drafts=told.drafts + absent.drafts) if absent.drafts else absent
+    after = told.after.changed(
+        evidence=Evidence.UNANSWERED, unanswered=record.unanswered + 1, ask_at=now + wait_s
+    )
+    known = record.evidence is Evidence.UNANSWERED and record.reason == reason
+    return Move(after, () if known else told.drafts)
+
+
+def _is_anothers(record: ActionRecord, contest: Contested) -> bool:
+    """Whether the record cannot be ours."""
+    if contest.by is None:
+        return False
+    if contest.by is not ClaimBy.LOOKUP:
+        return True
+    claimed_at, sent_at = contest.claimed_at, record.first_sent_at
+    return claimed_at is not None and sent_at is not None and claimed_at <= sent_at
+
+
+def contradicted(
+    holder: ActionRecord, *, provider_ref: str, owner: str, now: float, by: By = By.CALL
+) -> Move:
+    """What was taken for this action's reference is another's, by its own answer or by a person.
+
+    :param owner: the id of the action whose reference it is.
+    """
+    detail = {"ref": provider_ref, "action": owner}
+    return dispute(holder, ANOTHERS, now, detail, by)
 
 
 def late(
@@ -92,6 +144,7 @@ def late(
     if record.terminal:
         return _late_on_settled(record, contract, outcome, attempt, now)
     if outcome.effect is Effect.CONFIRMED and record.state in (State.UNKNOWN, State.SENT):
+        record = record.changed(last_possible_at=now)
         return confirm(record, contract, outcome, By.CALL, now)
     # the attempt was counted as doubt when it was given up; a definite word takes that back, unless
     # the client had sent by itself again, and tells only of the last time
@@ -136,19 +189,27 @@ def _unsuspected(record: ActionRecord, now: float) -> ActionRecord:
 
 
 def may_still_arrive(record: ActionRecord, contract: Contract, *, now: float) -> bool:
-    """Whether something sent earlier may still take effect, so that nobody can say "not done".
+    """Whether something sent earlier may still take effect, so that nobody can say "not done"."""
+    until = may_arrive_until(record, contract)
+    return until is not None and now < until
 
-    An attempt is under way; its sender may still send (:func:`clear_suspects` comes first); or what
-    it sent may be on its way: as long as absence takes to be final, else as long as a send takes.
+
+def may_arrive_until(record: ActionRecord, contract: Contract) -> float | None:
+    """Until when something sent earlier may still take effect; None: nothing can.
+
+    Without end while an attempt is under way or its sender may still send (:func:`clear_suspects`
+    comes first). Else what was sent may be on its way: as long as the contract says that absence or
+    a refusal takes to be final, else as long as a send takes. Where all was refused, nothing is.
     """
     if record.state is State.SENT or record.suspect:
-        return True
+        return inf
     if record.last_possible_at is None or record.evidence is Evidence.ABSENT_FINAL:
-        return False
+        return None
+    if record.state is not State.UNKNOWN:
+        return None
     settling = contract.lookup.absence_final_after_s if contract.lookup is not None else None
-    if settling is None:
-        settling = contract.budget.send_deadline_s
-    return now < record.last_possible_at + settling
+    promised = [s for s in (settling, contract.refusal_final_after_s) if s is not None]
+    return record.last_possible_at + max(promised, default=contract.budget.send_deadline_s)
 
 
 def open_review(record: ActionRecord, *, reason: str, now: float, by: By = By.WORKER) -> Move:
@@ -158,26 +219,36 @@ def open_review(record: ActionRecord, *, reason: str, now: float, by: By = By.WO
 
 
 def verdict_confirmed(
-    record: ActionRecord, *, provider_ref: str, evidence: str, now: float
+    record: ActionRecord, contract: Contract, *, provider_ref: str, evidence: str, now: float
 ) -> Move:
-    """A person found that it happened."""
+    """A person found that it happened.
+
+    Of a confirmed action it is the reference on record that the person stands by.
+    """
     detail = {"evidence": evidence}
     if record.state is State.CONFIRMED:
         cleared = record.changed(disputed=0, review=None, review_at=None, due_at=None)
-        return note(cleared, By.PERSON, "verdict_confirmed", now, detail)
-    return move(
+        told = note(cleared, By.PERSON, "verdict_confirmed", now, detail)
+        return claiming(told, contract, ClaimBy.VERDICT, record.provider_ref)
+    confirmed = move(
         record, Event.CONFIRM, By.PERSON, "verdict_confirmed", now,
         detail=detail, provider_ref=provider_ref, doubt=0, disputed=0, **closed(),
     )  # fmt: skip
+    return claiming(confirmed, contract, ClaimBy.VERDICT, provider_ref)
 
 
 def verdict_not_done(record: ActionRecord, *, evidence: str, now: float) -> Move:
-    """A person found that it did not happen and will not."""
+    """A person found that it did not happen and will not.
+
+    What was never sent, or refused for a while, is withdrawn: it may be wished anew.
+    """
     detail = {"evidence": evidence}
-    if record.state is State.PREPARED:
-        return withdraw(record, by=By.PERSON, reason="verdict_not_done", now=now)
+    if record.state is State.PREPARED or (record.state is State.REJECTED and record.open):
+        return withdraw(record, by=By.PERSON, reason="verdict_not_done", now=now, detail=detail)
     if record.terminal:
-        cleared = record.changed(disputed=0, review=None, review_at=None, due_at=None)
+        # its reference is another's: it can never say again that this one was confirmed by it
+        still = int(record.state is State.CONFIRMED and record.review == ANOTHERS)
+        cleared = record.changed(disputed=still, review=None, review_at=None, due_at=None)
         return note(cleared, By.PERSON, "verdict_not_done", now, detail)
     return move(
         record, Event.REJECT, By.PERSON, "verdict_not_done", now,
@@ -187,7 +258,6 @@ def verdict_not_done(record: ActionRecord, *, evidence: str, now: float) -> Move
 
 def _found(record: ActionRecord, contract: Contract, answer: Answer, now: float, by: By) -> Move:
     double = answer.count > 1
-    by_fields = contract.lookup is not None and contract.lookup.by == "fields"
     detail = {"ref": answer.provider_ref, "count": answer.count}
     if record.state is State.CONFIRMED:
         counted = record.changed(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
@@ -198,7 +268,7 @@ def _found(record: ActionRecord, contract: Contract, answer: Answer, now: float,
         return dispute(record, "found_after_settled", now, detail, by)
     if record.state is not State.UNKNOWN:
         return note(record, by, "found_early", now, detail)
-    if by_fields and double:
+    if contract.by_fields and double:
         # two records fit the fields: which one is ours cannot be told
         return _evidence(
             record, Evidence.UNANSWERED, "several_match", now,
@@ -214,14 +284,15 @@ def _found(record: ActionRecord, contract: Contract, answer: Answer, now: float,
         provider_ref=answer.provider_ref, kind=None, code=None, refused=0,
         evidence=Evidence.NOT_ASKED if later else Evidence.COUNTED, **changes,
     )  # fmt: skip
-    return _partly(found) if answer.partly else found
+    found = _partly(found) if answer.partly else found
+    return claiming(found, contract, ClaimBy.LOOKUP, answer.provider_ref)
 
 
 def _partly(found: Move) -> Move:
     """A confirmation that does not speak for every item of its batch."""
     reason = "found_partly"
     drafts = tuple(draft._replace(reason=reason) for draft in found.drafts)
-    return Move(found.after.changed(reason=reason), drafts)
+    return found._replace(after=found.after.changed(reason=reason), drafts=drafts)
 
 
 def _absent(
@@ -255,7 +326,9 @@ def _checked(
         )  # absence says nothing while it is under way
     if answer.evidence is Evidence.UNANSWERED:
         again = record.changed(unanswered=record.unanswered + 1, ask_at=now + wait_s)
-        return note(again._replace(due_at=now + wait_s, **FREE), by, "no_answer", now, {})
+        again = again._replace(due_at=now + wait_s, **FREE)
+        defect = _defect(answer)
+        return note(again, by, answer.reason if defect else "no_answer", now, defect)
     counted = record.changed(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
     settling = None if contract.lookup is None else contract.lookup.absence_final_after_s
     last = record.last_possible_at
@@ -271,23 +344,37 @@ def _late_on_settled(
 ) -> Move:
     detail = {**detail_of(outcome), "late_attempt": attempt}
     if outcome.effect is Effect.CONFIRMED:
-        if record.state is State.REJECTED:
-            return dispute(record, "confirmed_after_rejected", now, detail, By.CALL)
-        if differs(record.provider_ref, outcome.provider_ref):
-            if contract.repeat is Repeat.HARMLESS:
-                return note(record, By.CALL, "harmless_double", now, detail, maybe_twice=1)
-            return dispute(record, "duplicate_effect", now, detail, By.CALL)
+        told = _confirmed_late(record, contract, outcome, now, detail)
+        return claiming(told, contract, ClaimBy.ANSWER, outcome.provider_ref)
     return note(record, By.CALL, f"late_{outcome.effect}", now, detail)
+
+
+def _confirmed_late(
+    record: ActionRecord, contract: Contract, outcome: Outcome, now: float, detail: dict[str, Any]
+) -> Move:
+    if record.state is State.REJECTED:
+        return dispute(record, "confirmed_after_rejected", now, detail, By.CALL)
+    if not differs(record.provider_ref, outcome.provider_ref):
+        return note(record, By.CALL, "late_confirmed", now, detail)
+    if contract.repeat is Repeat.HARMLESS:
+        return note(record, By.CALL, "harmless_double", now, detail, maybe_twice=1)
+    return dispute(record, "duplicate_effect", now, detail, By.CALL)
 
 
 _TOLD_ONCE = (Evidence.WORKING, Evidence.UNANSWERED, Evidence.ABSENT)
 
 
+def _defect(answer: Answer) -> dict[str, Any]:
+    """What a look-up returned that is no answer at all."""
+    return {} if answer.code is None else {"returned": answer.code}
+
+
 def _evidence(
-    record: ActionRecord, evidence: Evidence, reason: str, now: float, /, **changes: Any
-) -> Move:
-    """What a look-up showed; an event only where it differs from what was known."""
+    record: ActionRecord, evidence: Evidence, reason: str, now: float, /, *,
+    detail: dict[str, Any] | None = None, **changes: Any,
+) -> Move:  # fmt: skip
+    """What a look-up showed; an event only where it differs from what was known, or has details."""
     after = record.changed(evidence=evidence, updated_at=now, **changes)
-    if evidence is record.evidence and evidence in _TOLD_ONCE:
+    if evidence is record.evidence and evidence in _TOLD_ONCE and not detail:
         return Move(after, ())
-    return note(after, By.LOOKUP, reason, now, {})
+    return note(after, By.LOOKUP, reason, now, detail or {})

@@ -15,7 +15,7 @@ from ascertain.model.contract import Contract
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.rules import texts
-from ascertain.rules.budget import may_ask
+from ascertain.rules.budget import may_ask, resend_at, sends_left
 from ascertain.rules.items import PARTLY
 from ascertain.rules.project import Part, workflow_say, workflow_state
 
@@ -54,7 +54,7 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
         case State.PREPARED | State.SENT:
             return [WAIT, MARK_PENDING]
         case State.REJECTED:
-            return _after_refusal(record)
+            return _after_refusal(record, contract, now)
         case State.CONFIRMED | State.COMPENSATED:
             return []
         case _:
@@ -62,7 +62,10 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
 
 
 def action_facts(
-    record: ActionRecord, now: float, items: Sequence[Mapping[str, Any]] = ()
+    record: ActionRecord,
+    contract: Contract,
+    now: float,
+    items: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """One action as the model sees it.
 
@@ -78,7 +81,7 @@ def action_facts(
         facts["error_code"] = texts.clean(record.code, 80)
     if record.related_ref:
         facts["related_ref"] = texts.clean(record.related_ref, 200)
-    wait_s = _retry_after_s(record, now)
+    wait_s = _retry_after_s(record, contract, now)
     if wait_s is not None:
         facts["retry_after_s"] = wait_s
     if record.state is State.UNKNOWN and record.evidence is Evidence.WORKING:
@@ -120,7 +123,10 @@ def facts_of(
     }
     return {
         "workflow_state": str(workflow_state(parts["en"])),
-        "actions": [action_facts(record, now, items.get(record.id, ())) for record, _ in known],
+        "actions": [
+            action_facts(record, contract, now, items.get(record.id, ()))
+            for record, contract in known
+        ],
         "next_allowed": list(allowed),
         "say": say,
     }
@@ -148,9 +154,10 @@ def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> P
     )
 
 
-def _after_refusal(record: ActionRecord) -> list[str]:
+def _after_refusal(record: ActionRecord, contract: Contract, now: float) -> list[str]:
     if not record.final:
-        return [WAIT, MARK_PENDING, MANUAL_REVIEW]
+        goes_on = record.review is None and sends_left(record, contract, now)
+        return [*([WAIT] if goes_on else []), MARK_PENDING, MANUAL_REVIEW]
     match record.kind:
         case Kind.INVALID:
             return [CORRECT_ARGUMENTS, ASK_PERSON]
@@ -162,8 +169,9 @@ def _after_refusal(record: ActionRecord) -> list[str]:
             return [ASK_PERSON]
 
 
-def _retry_after_s(record: ActionRecord, now: float) -> float | None:
-    at = record.ask_at if record.evidence is Evidence.WORKING else record.not_before_at
+def _retry_after_s(record: ActionRecord, contract: Contract, now: float) -> float | None:
+    working = record.evidence is Evidence.WORKING
+    at = record.ask_at if working else resend_at(record, contract)
     if record.terminal or record.review is not None or at is None or at <= now:
         return None
     return round(at - now, 1)

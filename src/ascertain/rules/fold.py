@@ -13,6 +13,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, Repeat
 from ascertain.model.outcome import DUPLICATE_KINDS, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State
+from ascertain.rules.budget import repeat_settles
 from ascertain.rules.moves import (
     FREE,
     Move,
@@ -31,6 +32,8 @@ def send(
 ) -> Move:  # fmt: skip
     """An attempt is about to leave; nothing of it has.
 
+    While it is under way `last_possible_at` speaks of the attempts before it that are in doubt.
+
     :param approval: the event of the approval that it uses, where it needs one.
     """
     return move(
@@ -38,7 +41,7 @@ def send(
         detail=None if approval is None else {"approved_in": approval},
         attempt=record.attempt + 1,
         first_sent_at=now if record.first_sent_at is None else record.first_sent_at,
-        last_sent_at=now, last_possible_at=lease_until,
+        last_sent_at=now, last_possible_at=record.last_possible_at if record.doubt else None,
         evidence=Evidence.NOT_ASKED, ask_at=None, not_before_at=None, handle=None, refused=0,
         final=0, kind=None, code=None,
         maybe_twice=int(
@@ -56,12 +59,14 @@ def settle(
 
     :param wait_s: back-off before a next send; the provider may advise a longer time.
     """
-    record = record.changed(sends=record.sends + outcome.sends, last_possible_at=now)
+    sends = record.sends + outcome.sends
+    if outcome.effect is Effect.CONFIRMED:  # the usual end, in one step
+        return confirm(record, contract, outcome, By.CALL, now, sends=sends, last_possible_at=now)
+    covers = _speaks_for_all(record, contract, outcome)
+    record = record.changed(sends=sends, last_possible_at=now)
     match outcome.effect:
-        case Effect.CONFIRMED:
-            return confirm(record, contract, outcome, By.CALL, now)
         case Effect.REFUSED:
-            return _refused(record, contract, outcome, now, wait_s)
+            return _refused(record, contract, outcome, now, wait_s, covers)
         case Effect.NOT_SENT:
             return _not_sent(record, outcome, now, wait_s)
         case Effect.ACCEPTED:
@@ -115,9 +120,14 @@ def lose(
     )  # fmt: skip
 
 
-def withdraw(record: ActionRecord, *, by: By, reason: str, now: float) -> Move:
-    """Nothing was sent and nobody waits for it any more."""
-    return move(record, Event.WITHDRAW, by, reason, now, final=1, kind=Kind.WITHDRAWN, **closed())
+def withdraw(
+    record: ActionRecord, *, by: By, reason: str, now: float, detail: dict[str, Any] | None = None
+) -> Move:
+    """Nothing was sent, or all of it was refused for a while, and nobody waits for it any more."""
+    return move(
+        record, Event.WITHDRAW, by, reason, now, detail=detail,
+        final=1, kind=Kind.WITHDRAWN, **closed(),
+    )  # fmt: skip
 
 
 def close_absent(record: ActionRecord, *, now: float) -> Move:
@@ -139,13 +149,30 @@ def hold(record: ActionRecord, *, due_at: float | None, now: float) -> Move:
     return Move(record.changed(**FREE, due_at=due_at, updated_at=now), ())
 
 
+def _speaks_for_all(record: ActionRecord, contract: Contract, outcome: Outcome) -> bool:
+    """Whether a refusal of the attempt under way would, by promise, speak for the key.
+
+    Either it is stored under the key; or this attempt was sent so late that what is in doubt had
+    taken effect by then or never will (:func:`repeat_settles`), and would have been answered. A
+    client that sent by itself again may have sent before that time.
+    """
+    if outcome.retryable:
+        return False
+    if contract.refusal_covers_key:
+        return True
+    after_s = contract.refusal_final_after_s
+    last, mine = record.last_possible_at, record.last_sent_at
+    if after_s is None or last is None or mine is None or outcome.sends > 1:
+        return False
+    return repeat_settles(record, contract) and mine >= last + after_s
+
+
 def _refused(
-    record: ActionRecord, contract: Contract, outcome: Outcome, now: float, wait_s: float
-) -> Move:
+    record: ActionRecord, contract: Contract, outcome: Outcome, now: float, wait_s: float,
+    covers: bool, /,
+) -> Move:  # fmt: skip
     # a client that sent by itself again tells only of the last time: the first is in doubt
     again = outcome.sends > 1
-    stored = contract.refusal_covers_key and not outcome.retryable
-    covers = stored or not (record.doubt or again)
     if outcome.kind is Kind.IN_PROGRESS:
         # our own key is being worked on: ask, or come back with the same key, once that may be over
         patience_s = max(wait_s, contract.budget.send_deadline_s)
@@ -155,12 +182,12 @@ def _refused(
         return _doubt(
             record, outcome, By.CALL, now, refused=1, kind=outcome.kind, code=outcome.code
         )
-    if outcome.kind in DUPLICATE_KINDS and _may_be_ours(record, contract, outcome):
+    if outcome.kind in DUPLICATE_KINDS and _may_be_ours(record, contract, outcome, covers=covers):
         return _doubt(
             record, outcome, By.CALL, now, reason="duplicate_refusal", refused=1,
             kind=outcome.kind, code=outcome.code, related_ref=outcome.related_ref,
         )  # fmt: skip
-    if covers:
+    if covers or not (record.doubt or again):
         refusal = reject(record, outcome, now)
         if outcome.retryable:
             at = now + _wait(outcome, wait_s)
@@ -175,9 +202,11 @@ def _refused(
     )  # fmt: skip
 
 
-def _may_be_ours(record: ActionRecord, contract: Contract, outcome: Outcome) -> bool:
+def _may_be_ours(
+    record: ActionRecord, contract: Contract, outcome: Outcome, *, covers: bool
+) -> bool:
     """Whether "already exists" could speak of our own effect."""
-    if contract.refusal_covers_key and contract.repeat is Repeat.BY_KEY:
+    if covers and contract.repeat is Repeat.BY_KEY:
         return False  # our own effect would have been replayed, whichever attempt it was
     if record.doubt > 0 or outcome.sends > 1:
         return True

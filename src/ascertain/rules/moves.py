@@ -6,21 +6,31 @@ Everything that changes an action goes through :func:`move` (a row of the transi
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ascertain.errors import IllegalTransition
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.contract import Contract
+from ascertain.model.operations import Claim, ClaimBy
 from ascertain.model.outcome import Evidence, Outcome
 from ascertain.model.tables import By, Event, step
 
 
 class Move(NamedTuple):
-    """How the action stands next, and the events that lead there."""
+    """How the action stands next, the events that lead there, and the reference it claims."""
 
     after: ActionRecord
     drafts: tuple[Draft, ...]
+    claim: Claim | None = None
 
+
+_DETAILS = {
+    "kind": "kind", "code": "code", "ref": "provider_ref", "related": "related_ref",
+    "http": "http_status", "request_id": "request_id", "sends": "sends",
+    "retry_after_s": "retry_after_s", "handle": "handle",
+}  # fmt: skip
+_detailed = itemgetter(*(Outcome._fields.index(name) for name in _DETAILS.values()))
 
 FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
@@ -36,7 +46,8 @@ def move(
     end = step(record.state, event, final=bool(record.final))
     if end is None:
         raise IllegalTransition(f"{record.state} --{event}--> has no row (action {record.id}).")
-    after = record.changed(**changes, state=end, reason=reason, updated_at=now)
+    changes["state"], changes["reason"], changes["updated_at"] = end, reason, now
+    after = record.changed_by(changes)
     draft = Draft(record.state, event, end, by, reason, after.attempt, detail or {})
     return Move(after, (draft,))
 
@@ -59,19 +70,30 @@ def dispute(record: ActionRecord, why: str, now: float, detail: dict[str, Any], 
     return note(opened, by, why, now, detail)
 
 
-def confirm(record: ActionRecord, contract: Contract, outcome: Outcome, by: By, now: float) -> Move:
+def confirm(
+    record: ActionRecord, contract: Contract, outcome: Outcome, by: By, now: float, /,
+    **changes: Any,
+) -> Move:  # fmt: skip
     recount = contract.recount_s
-    changes = closed()
+    changes.update(closed())
     if recount is not None:
         changes["due_at"] = now + recount
         changes["ask_at"] = now + recount
     if outcome.several_effects:
         changes.update(review="several_effects", review_at=now)
-    return move(
+    confirmed = move(
         record, Event.CONFIRM, by, outcome.reason, now, detail=detail_of(outcome),
         provider_ref=outcome.provider_ref, evidence=Evidence.NOT_ASKED, kind=None, code=None,
         refused=0, **changes,
     )  # fmt: skip
+    return claiming(confirmed, contract, ClaimBy.ANSWER, outcome.provider_ref)
+
+
+def claiming(made: Move, contract: Contract, by: ClaimBy, provider_ref: str | None) -> Move:
+    """The same move, with a claim to the reference where a record does not say whose it is."""
+    if provider_ref is None or not contract.by_fields:
+        return made
+    return made._replace(claim=Claim(by, provider_ref))
 
 
 def reject(record: ActionRecord, outcome: Outcome, now: float) -> Move:
@@ -91,14 +113,14 @@ def closed() -> dict[str, Any]:
 
 
 def detail_of(outcome: Outcome) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "kind": outcome.kind, "code": outcome.code, "ref": outcome.provider_ref,
-        "related": outcome.related_ref, "http": outcome.http_status,
-        "request_id": outcome.request_id, "sends": outcome.sends,
-        "retry_after_s": outcome.retry_after_s, "handle": outcome.handle,
-        "several": outcome.several_effects or None,
-    }  # fmt: skip
-    return {name: value for name, value in found.items() if value is not None}
+    found = {
+        name: value
+        for name, value in zip(_DETAILS, _detailed(outcome), strict=True)
+        if value is not None
+    }
+    if outcome.several_effects:
+        found["several"] = True
+    return found
 
 
 def differs(known: str | None, new: str | None) -> bool:

@@ -130,7 +130,7 @@ def which(record: ActionRecord, contract: Contract) -> str:
             )  # fmt: skip
         case State.REJECTED:
             if not record.final:
-                return "rejected_temporary"
+                return "rejected_temporary" if record.review is None else "in_review"
             if record.reason == DECLINED:
                 return "declined"
             return _BY_KIND.get(record.kind, "rejected_not_done")
@@ -189,6 +189,9 @@ def _fill(template: str, values: dict[str, str]) -> str:
         template = template.replace("{" + name + "}", value)
     return template
 
+
+MASK = "[masked]"
+"""What stands for a value that a contract redacts: that there is one, and nothing of it."""
 
 _BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 

@@ -31,16 +31,17 @@ def view_of(
     """
     in_turn = turn is None or (turn.sends_left > 0 and now < turn.until)
     beyond_turn = turn is not None and record.send_by_at > turn.until
+    lookup = _lookup(record, contract, now)
     return View(
         state=record.state,
         final=bool(record.final),
         wanted=now < record.send_by_at and (in_turn or beyond_turn),
         evidence=record.evidence,
-        lookup=_lookup(record, contract, now),
+        lookup=lookup,
         repeat=budget.repeatable(contract),
         sends_left=budget.sends_left(record, contract, now) and not _key_is_dead(record, contract),
         turn=in_turn,
-        refused=bool(record.refused),
+        refused=bool(record.refused) and not _is_settled_by_repeat(record, contract, lookup),
         leave=contract.best_effort,
         disputed=bool(record.disputed),
         held=_held(record) if held is Held.NO else held,
@@ -52,6 +53,13 @@ def _held(record: ActionRecord) -> Held:
     if record.state is not State.PREPARED or record.review is None:
         return Held.NO
     return _HELD.get(record.review, Held.NO)
+
+
+def _is_settled_by_repeat(record: ActionRecord, contract: Contract, lookup: Lookup) -> bool:
+    """Whether the refusal in hand is asked for once more by the same key: nobody else is to ask."""
+    asked = lookup is Lookup.OPEN or record.evidence is Evidence.ABSENT_FINAL
+    open_ = record.state is State.UNKNOWN and not asked
+    return open_ and budget.repeat_settles(record, contract)
 
 
 def _key_is_dead(record: ActionRecord, contract: Contract) -> bool:

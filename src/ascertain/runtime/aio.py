@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from ascertain.flow.effects import (
@@ -178,7 +179,9 @@ class AsyncDriver:
         values = self._values if self._values is not None else await self._arguments(record)
         opening = with_items(entry, opening, values)
         inject = {Attempt: opening.attempt}
-        body = self._start(opening, lambda: entry.signature.call(entry.body, values, inject))
+        body = self._start(
+            opening, entry.is_async, entry.signature.call, entry.body, values, inject
+        )
         if body is None:
             return report(entry, opening, error=NotSent("all_threads_busy"))
         news = await self._wait(opening, body, deadline_s)
@@ -196,7 +199,7 @@ class AsyncDriver:
             return report(entry, opening, error=self._interrupt)
         asked = asked_of(record, await self._arguments(record))
         opening = with_items(entry, opening, asked.arguments)
-        body = self._start(opening, lambda: lookup(asked), entry.lookup_is_async)
+        body = self._start(opening, entry.lookup_is_async, lookup, asked)
         if body is None:
             return report(entry, opening, error=TimeoutError("all threads are busy"))
         news = await self._wait(opening, body, deadline_s)
@@ -205,17 +208,17 @@ class AsyncDriver:
         return answered(entry, news)
 
     def _start(
-        self, opening: Opening, call: Callable[[], Any], is_async: bool | None = None
+        self, opening: Opening, is_async: bool, call: Callable[..., Any], *args: Any
     ) -> TaskBody | ThreadBody | None:
         """Start a body in a context of its own: a task, or a thread for sync code."""
         context = contextvars.copy_context()
         context.run(enter, opening)
-        if self._entry.is_async if is_async is None else is_async:
-            coroutine = context.run(call)
+        if is_async:
+            coroutine = context.run(call, *args)
             if inspect.isasyncgen(coroutine):
                 coroutine = _collected(coroutine)
             return TaskBody(asyncio.get_running_loop().create_task(coroutine, context=context))
-        return self._bodies.start(lambda: drained(context.run(call)))
+        return self._bodies.start(lambda: drained(context.run(call, *args)))
 
     async def _wait(
         self, opening: Opening, body: TaskBody | ThreadBody, deadline_s: float
@@ -224,11 +227,7 @@ class AsyncDriver:
         entry = self._entry
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[None] = loop.create_future()
-
-        def end(_: object = None) -> None:
-            if not ended.done():
-                ended.set_result(None)
-
+        end = partial(_end, ended)
         body.future.add_done_callback(end)
         timer = None if deadline_s == float("inf") else loop.call_later(deadline_s, end)
         try:
@@ -310,6 +309,11 @@ def _cut_short(effect: Effect) -> Any:
             return Report(error=NotSent("interrupted", retryable=False))
         case _:
             raise AssertionError(f"{effect} is never cut short")
+
+
+def _end(ended: asyncio.Future[None], _: object = None) -> None:
+    if not ended.done():
+        ended.set_result(None)
 
 
 async def _collected(stream: Any) -> list[Any]:

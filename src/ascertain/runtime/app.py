@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
@@ -131,7 +131,12 @@ class Ascertain:
         return cast("Decorator", declare)
 
     def observe(
-        self, *, identity: Sequence[str] = (), wording: Sequence[str] = (), name: str | None = None
+        self,
+        *,
+        identity: Sequence[str] = (),
+        wording: Sequence[str] = (),
+        redact: Sequence[str] = (),
+        name: str | None = None,
     ) -> Callable[[F], F]:
         """Record and judge the calls of a function that stays exactly as it is.
 
@@ -141,7 +146,9 @@ class Ascertain:
 
         def declare(body: F) -> F:
             tool = name or body.__name__
-            contract = contract_of(tool, {"identity": identity, "wording": wording})
+            contract = contract_of(
+                tool, {"identity": identity, "wording": wording, "redact": redact}
+            )
             entry = self._entry(body, contract)
             entry.observed = True
             self.registry.add(entry)
@@ -215,16 +222,16 @@ class Ascertain:
             self._embedded.ensure()
         return self._calls.call(entry, args, kwargs, options)
 
-    async def guarded_async(
+    def guarded_async(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
-    ) -> Action[Any]:
+    ) -> Coroutine[Any, Any, Action[Any]]:
         """Make a call for a tool of this app on the running loop."""
         import asyncio
 
         self._loop = asyncio.get_running_loop()
         if self._embeds and not entry.contract.is_read and self._task is None:
             self._embedded.ensure()
-        return await self._calls.call_async(entry, args, kwargs, options)
+        return self._calls.call_async(entry, args, kwargs, options)
 
     # -- afterwards -----------------------------------------------------------------------------
 
@@ -251,6 +258,7 @@ class Ascertain:
         :param confirmed: the provider's reference, when it happened.
         :param not_done: it did not happen and will not; needs ``evidence``.
         :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
+        :raises MayStillArrive: "not done" while what was sent may still be on its way.
         """
         resolve(self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence)
         return self.action(action_id)

@@ -22,14 +22,10 @@ class LedgerClock:
     __slots__ = ("_offset",)
 
     def __init__(self) -> None:
-        self._offset = time.time() - _steady()
+        self._offset = time.time() - time.clock_gettime(_STEADY)
 
     def __call__(self) -> float:
-        return self._offset + _steady()
-
-
-def _steady() -> float:
-    return time.clock_gettime(_STEADY)
+        return self._offset + time.clock_gettime(_STEADY)
 
 
 _STEADY: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

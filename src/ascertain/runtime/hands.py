@@ -19,6 +19,7 @@ from ascertain.rules.breaker import News
 from ascertain.rules.breaker import name_of as breaker_name
 from ascertain.rules.identity import Scope, intent_mac
 from ascertain.rules.mac import Mac
+from ascertain.rules.texts import MASK
 from ascertain.runtime import sender
 from ascertain.runtime.breaking import Breaking
 from ascertain.runtime.clock import Clock
@@ -118,10 +119,43 @@ class Hands:
                 self._heard(record, operation)
             if operation.drafts and log.isEnabledFor(logging.INFO):
                 for draft in operation.drafts:
-                    _tell(record, str(draft.event), draft.reason, draft.detail)
+                    self._tell(record, str(draft.event), draft.reason, draft.detail)
         elif isinstance(operation, Reserve) and log.isEnabledFor(logging.INFO):
             record = operation.record
-            _tell(record, "reserve", record.reason, {})
+            self._tell(record, "reserve", record.reason, {})
+
+    def _tell(self, record: ActionRecord, event: str, reason: str, detail: dict[str, Any]) -> None:
+        """One line per step: ids, digests and codes; no arguments, no personal data.
+
+        A digest of what is redacted could be guessed from, and a code that the tool made up from
+        its arguments would repeat it: a code has no blank in it.
+        """
+        line: dict[str, Any] = {
+            "event": event,
+            "action": record.id,
+            "tool": record.tool,
+            "state": str(record.state),
+            "key": record.key,
+            "arguments": record.exact,
+            "attempt": record.attempt,
+            "sends": record.sends,
+            "reason": reason,
+            "chain": record.chain or None,
+        }
+        line |= {name: detail[name] for name in LOGGED if name in detail}
+        entry = self.registry.find(record.tool)
+        if entry is None or entry.contract.redact:
+            line["arguments"] = MASK
+            if " " in str(line.get("code", "")):
+                line["code"] = MASK
+        if record.review is not None:
+            line["review"] = record.review
+        log.info(json.dumps({name: value for name, value in line.items() if value is not None}))
+        if int(detail.get("sends", 1)) > 1:
+            log.warning(
+                "%s: %s requests left for one attempt; a client below retries by itself (action "
+                "%s)", record.tool, detail["sends"], record.id,
+            )  # fmt: skip
 
     def _heard(self, record: ActionRecord, operation: Advance) -> None:
         """What was learned of the provider goes to the tool's breaker."""
@@ -164,6 +198,8 @@ def stricter(stored: Contract, now: Contract) -> Contract:
         for c in (stored, now)
         if c.lookup is not None and c.lookup.absence_final_after_s is not None
     ]
+    refusals = [c.refusal_final_after_s for c in (stored, now)]
+    promised = [after_s for after_s in refusals if after_s is not None]
     lookup = now.lookup
     if lookup is not None and settling:
         same = stored.lookup is None or stored.lookup.fences == lookup.fences
@@ -176,6 +212,7 @@ def stricter(stored: Contract, now: Contract) -> Contract:
         else min(stored.repeat, now.repeat, key=_risk),
         key_lifetime_s=min(lifetimes) if lifetimes else None,
         refusal_covers_key=stored.refusal_covers_key and now.refusal_covers_key,
+        refusal_final_after_s=max(promised) if len(promised) == len(refusals) else None,
         unprocessed=tuple(set(stored.unprocessed) & set(now.unprocessed)),
         lookup=lookup,
         approval=max(stored.approval, now.approval, key=_APPROVALS.index),
@@ -189,31 +226,6 @@ _APPROVALS = list(Approval)
 
 def _risk(repeat: str) -> int:
     return ("never", "by_key", "by_nature", "harmless").index(str(repeat))
-
-
-def _tell(record: ActionRecord, event: str, reason: str, detail: dict[str, Any]) -> None:
-    """One line per step: ids, digests and codes; no arguments, no personal data."""
-    line: dict[str, Any] = {
-        "event": event,
-        "action": record.id,
-        "tool": record.tool,
-        "state": str(record.state),
-        "key": record.key,
-        "arguments": record.exact,
-        "attempt": record.attempt,
-        "sends": record.sends,
-        "reason": reason,
-        "chain": record.chain or None,
-    }
-    line |= {name: detail[name] for name in LOGGED if name in detail}
-    if record.review is not None:
-        line["review"] = record.review
-    log.info(json.dumps({name: value for name, value in line.items() if value is not None}))
-    if int(detail.get("sends", 1)) > 1:
-        log.warning(
-            "%s: %s requests left for one attempt; a client below retries by itself (action %s)",
-            record.tool, detail["sends"], record.id,
-        )  # fmt: skip
 
 
 def _nobody(_due_at: float) -> None:

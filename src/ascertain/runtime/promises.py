@@ -72,6 +72,7 @@ class ReadPromises(TypedDict, total=False):
     * ``refusals``, ``error_paths``: where a reply says no, and what that means.
     * ``breaker``: of a read: its answers tell whether the provider of that group is back.
     * ``say``, ``say_zh``: sentences for the person, by state; ``name`` is what it is called.
+    * ``redact``: arguments that are masked wherever they are shown, and in results too.
     """
 
     name: str
@@ -82,6 +83,7 @@ class ReadPromises(TypedDict, total=False):
     breaker: Breaker | bool
     say: Mapping[str, str]
     say_zh: Mapping[str, str]
+    redact: Sequence[str]
 
 
 class Promises(ReadPromises, total=False):
@@ -95,6 +97,9 @@ class Promises(ReadPromises, total=False):
       or ``24h``). Promising it makes ``repeat="by_key"`` the default, else it is ``never``.
     * ``repeat``: ``by_key``, ``by_nature`` (a set or a delete), ``harmless`` or ``never``.
     * ``refusal_covers_key``: a refusal speaks for every attempt with the key.
+    * ``refusal_final_after``: the provider looks at the key before anything else (credentials,
+      arguments, its own rules), and nothing takes effect later than this after it was sent: a
+      refusal of a repeat that is sent so long after the attempts in doubt speaks for them too.
     * ``unprocessed``: HTTP statuses that mean "refused before anything was processed".
     * ``via``: the only (watched) clients by which the tool can send.
     * ``receipt``: dotted path of the reference in the result; ``receipt_required``: no
@@ -112,7 +117,6 @@ class Promises(ReadPromises, total=False):
       ``approval_by_other``: whose wish it is cannot approve it.
     * ``breaker``: when the tool is closed for automatic sends, see :class:`Breaker`; False: never.
     * ``items``: the list parameter of a batch, whose answer tells of each item (``Items``).
-    * ``redact``: arguments that exports and pages mask.
     """
 
     identity: Sequence[str]
@@ -123,6 +127,7 @@ class Promises(ReadPromises, total=False):
     key_format: KeyFormat | str
     repeat: str
     refusal_covers_key: bool
+    refusal_final_after: float | str
     unprocessed: Sequence[int]
     via: Sequence[object]
     receipt: str
@@ -140,7 +145,6 @@ class Promises(ReadPromises, total=False):
     approval_within: float | str
     approval_by_other: bool
     items: str
-    redact: Sequence[str]
 
 
 _AS_SAID = (
@@ -152,6 +156,7 @@ _MAPPINGS = ("say", "say_zh")
 _SECONDS = {
     "key_lifetime": "key_lifetime_s",
     "key_margin": "key_margin_s",
+    "refusal_final_after": "refusal_final_after_s",
     "recount_after": "recount_after_s",
     "undo_within": "undo_within_s",
     "send_by": "send_by_s",

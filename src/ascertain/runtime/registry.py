@@ -39,6 +39,7 @@ class Entry:
     )
     _json: str | None = None
     _digest: str = ""
+    _roles: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] | None = None
 
     @property
     def name(self) -> str:
@@ -56,10 +57,23 @@ class Entry:
     def contract_digest(self) -> str:
         return self._digest or (self.contract_json and self._digest)
 
+    @property
+    def roles(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """The names of the identity arguments, of the exact and of the wording ones.
+
+        Without a declared identity every argument that is no wording is identity.
+        """
+        if self._roles is None:
+            names, wording = self.signature.names, self.contract.wording
+            identity = self.contract.identity or [name for name in names if name not in wording]
+            exact = [name for name in names if name not in identity and name not in wording]
+            self._roles = tuple(identity), tuple(exact), tuple(wording)
+        return self._roles
+
     def promise(self, **changes: Any) -> None:
         """Change the contract while the tool is being declared."""
         self.contract = replace(self.contract, **changes)
-        self._json, self._digest = None, ""
+        self._json, self._digest, self._roles = None, "", None
 
     def add_lookup(self, function: Callable[[Any], Any], promise: LookupPromise) -> None:
         """Attach the look-up.
@@ -134,7 +148,7 @@ def check_contract(contract: Contract, signature: Signature) -> None:
     """
     check_key_format(contract.key)
     names = set(signature.names)
-    for role in ("identity", "wording"):
+    for role in ("identity", "wording", "redact"):
         missing = [name for name in getattr(contract, role) if name not in names]
         if missing:
             raise ContractError(
@@ -159,7 +173,24 @@ def check_contract(contract: Contract, signature: Signature) -> None:
         )
     if not contract.approval_within_s > 0:
         raise ContractError(f"{contract.tool}: approval_within must be above 0, or none can come.")
+    if contract.refusal_final_after_s is not None:
+        _check_refusal_final_after(contract, contract.refusal_final_after_s)
     _check_budget(contract.tool, contract.budget)
+
+
+def _check_refusal_final_after(contract: Contract, after_s: float) -> None:
+    if contract.repeat is not Repeat.BY_KEY:
+        raise ContractError(
+            f"{contract.tool}: refusal_final_after speaks of repeats by key, and repeat is "
+            f"{str(contract.repeat)!r}.",
+            next_step="Promise key_lifetime= too, or leave refusal_final_after out.",
+        )
+    if not 0 < after_s < inf:
+        raise ContractError(
+            f"{contract.tool}: refusal_final_after={after_s:g} s must be above 0: a request takes "
+            "time to arrive.",
+            next_step="Say refusal_covers_key=True if a refusal is stored under the key.",
+        )
 
 
 def _check_budget(tool: str, budget: Budget) -> None:

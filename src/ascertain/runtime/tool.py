@@ -29,9 +29,9 @@ class Caller(Protocol):
         """Make a call in this thread."""
         ...
 
-    async def guarded_async(
+    def guarded_async(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
-    ) -> Action[Any]:
+    ) -> Coroutine[Any, Any, Action[Any]]:
         """Make a call on the running loop."""
         ...
 
@@ -72,7 +72,8 @@ class _Declared(Generic[P]):
         It returns ``Found(ref)``, ``Absent``, ``Refused(code)`` or ``Processing()``; when it
         raises, there was no answer.
 
-        :param by: ``key``, or ``fields``: then it confirms only when exactly one record fits.
+        :param by: ``key``, or ``fields``: then it confirms only when exactly one record fits that
+            is not another action's, and while no other with the same identity is in doubt.
         :param absence_final_after: how long after the last possible send an "absent" becomes final
             (seconds, or text such as ``10s``); None: never.
         :param fences: asking also guarantees that the key can no longer take effect (True), or

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from ascertain.errors import ActionNotFound, ContractError, NotAllowed, SenderMayBeAlive
+from datetime import datetime
+from math import ceil
+
+from ascertain.errors import (
+    ActionNotFound,
+    ContractError,
+    LedgerError,
+    MayStillArrive,
+    NotAllowed,
+    ReferenceTaken,
+    SenderMayBeAlive,
+)
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Advance, Advanced
+from ascertain.model.contract import Contract
+from ascertain.model.operations import Advance, Advanced, ClaimBy, Contested, Reply
 from ascertain.model.tables import By, State
 from ascertain.rules import evidence as rules
 from ascertain.rules import fold
@@ -21,6 +33,8 @@ def resolve(
     :raises ActionNotFound: there is no such action.
     :raises ContractError: not exactly one verdict, or one without what it needs.
     :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
+    :raises MayStillArrive: "not done" while what was sent may still be on its way.
+    :raises ReferenceTaken: the reference is another action's, by an answer or a person's word.
     :raises NotAllowed: the action is settled, or somebody is at work on it.
     """
     if (confirmed is None) == (not not_done):
@@ -29,23 +43,32 @@ def resolve(
             next_step="--confirmed REF | --not-done --evidence TEXT",
         )
     if confirmed is not None and not confirmed.strip():
-        raise ContractError("A confirmation names the provider's reference.")
+        raise ContractError(
+            "A confirmation names the provider's reference.",
+            next_step="Look it up at the provider: --confirmed REF.",
+        )
     if not_done and not evidence.strip():
-        raise ContractError("'Not done' needs evidence: how do you know?")
+        raise ContractError(
+            "'Not done' needs evidence: how do you know?",
+            next_step="Say where you looked: --not-done --evidence TEXT.",
+        )
     record = hands.ledger.get(action_id)
     if record is None:
         raise ActionNotFound(f"There is no action {action_id!r} in {hands.ledger.url}.")
     record = _closed_attempt(hands, record)
     now = hands.clock()
     _refuse_settled(record)
-    _refuse_temporary(record)
     if confirmed is not None:
         _refuse_unsent(record)
-        move = rules.verdict_confirmed(record, provider_ref=confirmed, evidence=evidence, now=now)
-    else:
-        _refuse_while_alive(record)
-        move = rules.verdict_not_done(record, evidence=evidence, now=now)
-    return write(hands, record, move)
+        _refuse_temporary(record)
+        contract = _contract(hands, record)
+        move = rules.verdict_confirmed(
+            record, contract, provider_ref=confirmed, evidence=evidence, now=now
+        )
+        return _claim(hands, record, move)
+    record = _refuse_while_alive(hands, record)
+    _refuse_while_under_way(hands, record, now)
+    return write(hands, record, rules.verdict_not_done(record, evidence=evidence, now=now))
 
 
 def write(hands: Hands, before: ActionRecord, move: Move) -> ActionRecord:
@@ -53,12 +76,44 @@ def write(hands: Hands, before: ActionRecord, move: Move) -> ActionRecord:
 
     :raises NotAllowed: somebody was quicker.
     """
-    operation = Advance(before=before, after=move.after, drafts=move.drafts)
-    reply = hands.committer.commit(operation)
+    reply = _written(hands, before, move)
     if not isinstance(reply, Advanced):
         raise NotAllowed("The action has just moved on; look at it again.")
-    hands.written(operation, reply)
     return reply.record
+
+
+def _written(hands: Hands, before: ActionRecord, move: Move) -> Reply:
+    operation = Advance(before=before, after=move.after, drafts=move.drafts, claim=move.claim)
+    reply = hands.committer.commit(operation)
+    hands.written(operation, reply)
+    return reply
+
+
+def _claim(hands: Hands, before: ActionRecord, move: Move) -> ActionRecord:
+    """Write a confirmation; whom only a look-up gave the same reference is disputed first."""
+    reply = _written(hands, before, move)
+    if isinstance(reply, Contested):
+        assert move.claim is not None  # it is what was contested
+        other, ref = reply.other, move.claim.provider_ref
+        if reply.by is not ClaimBy.LOOKUP:
+            word = "a person's verdict" if reply.by is ClaimBy.VERDICT else "the provider's answer"
+            raise ReferenceTaken(
+                f"{ref} is the reference of action {other.id} by {word}.", action=other.id
+            )
+        now = hands.clock()
+        doubt = rules.contradicted(other, provider_ref=ref, owner=before.id, now=now, by=By.PERSON)
+        write(hands, other, doubt)
+        return write(hands, before, move)
+    if not isinstance(reply, Advanced):
+        raise NotAllowed("The action has just moved on; look at it again.")
+    return reply.record
+
+
+def _contract(hands: Hands, record: ActionRecord) -> Contract:
+    contract = hands.contract_of(record, hands.registry.find(record.tool))
+    if contract is None:
+        raise LedgerError(f"The contract of action {record.id} is not in the ledger.")
+    return contract
 
 
 def _closed_attempt(hands: Hands, record: ActionRecord) -> ActionRecord:
@@ -95,17 +150,38 @@ def _refuse_unsent(record: ActionRecord) -> None:
 
 
 def _refuse_temporary(record: ActionRecord) -> None:
-    """A refusal for a while is definite already: it was not done, and may be called again."""
-    if record.state is State.REJECTED and not record.final and not record.disputed:
+    """A refusal for a while is definite: it was not done. It can only be withdrawn."""
+    if record.state is State.REJECTED and not record.final:
         raise NotAllowed(
             f"Action {record.id} was refused for a while ({record.kind}): it was not done.",
-            next_step="There is nothing to decide; a new call tries it again.",
+            next_step="--not-done --evidence TEXT ends it, so that it can be wished anew.",
         )
 
 
-def _refuse_while_alive(record: ActionRecord) -> None:
-    """Nobody can know that it was not done while a sender may still send."""
-    alive = [name for name in record.suspect.split(",") if name and not sender.is_gone(name)]
+def _refuse_while_under_way(hands: Hands, record: ActionRecord, now: float) -> None:
+    """Nobody can know that it was not done while a request may still be on its way."""
+    contract = hands.contract_of(record, hands.registry.find(record.tool))
+    if contract is None:
+        contract = Contract(tool=record.tool, noun=record.tool)  # of which nothing is known
+    until = rules.may_arrive_until(record, contract)
+    if until is None or until <= now:
+        return
+    at = datetime.fromtimestamp(until).astimezone()
+    raise MayStillArrive(
+        f"What action {record.id} has sent may still take effect until {at:%Y-%m-%d %H:%M:%S}.",
+        next_step=f"Look at the provider again in {ceil(until - now)} s, then say it again; or "
+        "confirm with a reference if it is there.",
+        until=until,
+    )
+
+
+def _refuse_while_alive(hands: Hands, record: ActionRecord) -> ActionRecord:
+    """Nobody can know that it was not done while a sender may still send.
+
+    That one is gone is written down: what it sent until then is on its way from now on.
+    """
+    suspects = [name for name in record.suspect.split(",") if name]
+    alive = [name for name in suspects if not sender.is_gone(name)]
     if alive:
         host, _, _, pid, *_ = alive[0].split("/")
         raise SenderMayBeAlive(
@@ -113,3 +189,6 @@ def _refuse_while_alive(record: ActionRecord) -> None:
             "be alive.",
             next_step=f"Stop that process (kill {pid} on {host}), then say it again.",
         )
+    if not suspects:
+        return record
+    return write(hands, record, rules.clear_suspects(record, suspects, now=hands.clock()))

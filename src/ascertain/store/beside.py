@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Beside
+from ascertain.model.operations import Beside, Lookalike
+from ascertain.store.claims import LookalikeRoom
 
 Run = Callable[..., list[tuple[Any, ...]]]
 """``run(name, *values)``: run a named query, inside the transaction, and give all its rows."""
@@ -28,4 +29,4 @@ class Room(Protocol):
         ...
 
 
-ROOMS: dict[type[Beside], Room] = {}
+ROOMS: dict[type[Beside], Room] = {Lookalike: LookalikeRoom()}

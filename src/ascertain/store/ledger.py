@@ -2,8 +2,8 @@
 
 A ledger does four verbs, each an immutable *operation*. :meth:`Ledger.submit` takes any number of
 them and writes them in **one** durable transaction, in order, giving one reply each: that is what
-makes group commit possible. An expected loss (somebody else moved the action) is a reply, never an
-exception. If one operation fails unexpectedly, the others are not harmed.
+makes group commit possible. An expected loss (somebody else moved the action, or has the reference)
+is a reply, never an exception. If one operation fails unexpectedly, the others are not harmed.
 
 Time is an argument. JSON is opaque. No operation reads a clock or holds a transaction open.
 """
@@ -21,6 +21,10 @@ from ascertain.model.operations import (
     Advanced,
     Beside,
     Blocked,
+    Claim,
+    ClaimBy,
+    Contested,
+    Lookalike,
     Lost,
     MustReplace,
     Operation,
@@ -37,8 +41,12 @@ __all__ = [
     "Beside",
     "Blocked",
     "Breakers",
+    "Claim",
+    "ClaimBy",
+    "Contested",
     "Filter",
     "Ledger",
+    "Lookalike",
     "Lost",
     "MustReplace",
     "Operation",
@@ -47,6 +55,7 @@ __all__ = [
     "Reserved",
     "Take",
     "Taken",
+    "Vitals",
 ]
 
 
@@ -76,6 +85,35 @@ class Breakers(Protocol):
     def turn(self, before: BreakerRecord, after: BreakerRecord) -> BreakerRecord:
         """Write ``after`` if nobody has turned it since ``before``; returns how it stands then."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """What a store knows of its own health: as it stands, and not as it was meant to be.
+
+    :param schema: number of its last migration. :param newest_schema: of this release.
+    :param journal: how changes are kept before they are in their place (``wal``).
+    :param synchronous: how a commit is forced to the disk (``full``).
+    :param durable: whether, with these settings, what was committed survives a loss of power.
+    :param pages: how large it is, in pages of ``page_bytes`` each.
+    :param free_pages: how many of them are empty, and used again first.
+    :param journal_bytes: what the journal takes on the disk.
+    :param free_bytes: free space where it lies; None: the system does not tell.
+    :param sync_s: seconds that forcing a small write to this disk took just now; None: it could
+        not be tried.
+    """
+
+    schema: int
+    newest_schema: int
+    journal: str
+    synchronous: str
+    durable: bool
+    pages: int
+    page_bytes: int
+    free_pages: int
+    journal_bytes: int
+    free_bytes: int | None
+    sync_s: float | None
 
 
 class Ledger(Protocol):
@@ -116,6 +154,10 @@ class Ledger(Protocol):
 
     def secret(self) -> bytes:
         """The key of intents and of the chain; lives outside the database."""
+        ...
+
+    def vitals(self) -> Vitals:
+        """How it stands, for operators. Changes nothing, and reads no action."""
         ...
 
     def heartbeat(self, owner: str, now: float) -> None: ...

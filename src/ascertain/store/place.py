@@ -25,7 +25,9 @@ def path_of(url: str | Path) -> Path:
             f"{text} names a host; an SQLite ledger is a file on this one.", next_step=_SUPPORTED
         )
     name = rest[1:]
-    if name in ("", ":memory:"):
+    if name == "":
+        raise LedgerError(f"{text!r} names no file.", next_step=_SUPPORTED)
+    if name == ":memory:":
         raise LedgerError(
             f"{text!r} names no file: a ledger in memory would lose what it has to remember.",
             next_step=_SUPPORTED,

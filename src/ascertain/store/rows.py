@@ -13,7 +13,7 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from ascertain.errors import LedgerCorrupt
-from ascertain.model.action import ActionRecord
+from ascertain.model.action import ActionRecord, as_record
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.store.queries import Query
@@ -56,12 +56,12 @@ def to_record(row: Sequence[Any]) -> ActionRecord:
         values[_EVIDENCE] = _EVIDENCES[row[_EVIDENCE]]
     except KeyError as word:
         raise LedgerCorrupt(f"Action {row[0]} holds the unknown word {word}.") from None
-    return ActionRecord._make(values)
+    return as_record(values)
 
 
 def with_chain(record: ActionRecord, n: int, head: bytes) -> ActionRecord:
     """The record with its number of events and the head of its chain."""
-    return ActionRecord._make((*record[:_N], n, head))
+    return as_record((*record[:_N], n, head))
 
 
 def same_identity(one: ActionRecord, other: ActionRecord) -> bool:

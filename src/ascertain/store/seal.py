@@ -156,7 +156,7 @@ def check_moves(before: ActionRecord | None, after: ActionRecord, drafts: Sequen
                 f"{draft.start or 'nothing'} --{draft.event}--> {draft.end} is no move from there."
             )
         if final and move in _NOT_FROM_FINAL:
-            raise IllegalTransition(f"Action {after.id} is rejected for good: not sent again.")
+            raise IllegalTransition(f"Action {after.id} is rejected for good; it stays so.")
         state = draft.end
     if state != after.state:
         raise IllegalTransition(

@@ -12,7 +12,16 @@ from typing import Any
 from ascertain.errors import LedgerError, LedgerFull
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.rules.mac import Mac
-from ascertain.store.ledger import Advanced, Breakers, Filter, Operation, Reply, Reserved, Taken
+from ascertain.store.ledger import (
+    Advanced,
+    Breakers,
+    Filter,
+    Operation,
+    Reply,
+    Reserved,
+    Taken,
+    Vitals,
+)
 from ascertain.store.place import path_of
 from ascertain.store.rows import to_record
 from ascertain.store.seal import chain_mac
@@ -22,6 +31,7 @@ from ascertain.store.sqlite_breakers import SqliteBreakers
 from ascertain.store.sqlite_errors import free_bytes, ledger_error, typed
 from ascertain.store.sqlite_file import LedgerFile, run
 from ascertain.store.sqlite_upkeep import bury, verify
+from ascertain.store.sqlite_vitals import vitals
 
 FREE_SPACE_FLOOR_BYTES = 16 * 1024 * 1024
 _LOOK_AT_SPACE_EVERY_S = 1.0
@@ -226,6 +236,10 @@ class SqliteLedger:
         What does not verify is left as it is, and so is what is disputed or under review.
         """
         return bury(self._file, self._mac(), closed_before, limit)
+
+    def vitals(self) -> Vitals:
+        """How it stands, for operators. Changes nothing, and reads no action."""
+        return vitals(self._file)
 
     def heartbeat(self, owner: str, now: float) -> None:
         """A worker says that it is alive."""

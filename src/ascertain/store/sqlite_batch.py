@@ -13,6 +13,7 @@ from ascertain.model.tables import Event
 from ascertain.rules import fold
 from ascertain.rules.identity import match
 from ascertain.rules.mac import Mac
+from ascertain.store import claims
 from ascertain.store.beside import ROOMS
 from ascertain.store.compact import compact_json
 from ascertain.store.ledger import (
@@ -51,7 +52,7 @@ class Prepared(NamedTuple):
 
     operation: Operation
     record: ActionRecord | None = None
-    values: list[Any] | None = None
+    statement: tuple[str, Values] | None = None
     events: Sequence[EventRow] = ()
     payloads: Sequence[Values] = ()
     starts: bool = False
@@ -98,7 +99,8 @@ def _prepare_reserve(mac: Mac, salt: bytes, operation: Reserve) -> Prepared:
         payloads += more
     events, head = seal_events(mac, record, drafts, 0, GENESIS, arguments=arguments, result=result)
     record = with_chain(record, len(drafts), head)
-    return Prepared(operation, record, plain(record), events, payloads, starts=record.open)
+    statement = _INSERT.bind(plain(record))
+    return Prepared(operation, record, statement, events, payloads, starts=record.open)
 
 
 def _prepare_advance(mac: Mac, salt: bytes, operation: Advance) -> Prepared:
@@ -120,7 +122,8 @@ def _prepare_advance(mac: Mac, salt: bytes, operation: Advance) -> Prepared:
     values += (n, before.fence)
     for draft in drafts:
         starts |= draft.event is Event.SEND
-    return Prepared(operation, record, values, events, payloads, starts)
+    statement = _ADVANCE.bind(values, final_changes=before.final != record.final)
+    return Prepared(operation, record, statement, events, payloads, starts)
 
 
 def _payload(action_id: str, what: str, salt: bytes, body: str) -> tuple[bytes, tuple[Values, ...]]:
@@ -177,7 +180,7 @@ class Batch:
     def _reserve(self, operation: Reserve, prepared: Prepared) -> Reply:
         record = prepared.record
         assert record is not None
-        assert prepared.values is not None
+        assert prepared.statement is not None
         if prepared.starts and not self._may_start:
             return self._stored(record) or _no_room()
         if record.intent in self._intents:
@@ -188,7 +191,7 @@ class Batch:
             blocked = self._blocking(record, operation.beside)
             if blocked is not None:
                 return blocked
-        if not self._db.execute(*_INSERT.bind(prepared.values)).rowcount:
+        if not self._db.execute(*prepared.statement).rowcount:
             return self._stored(record) or IllegalTransition(f"Action {record.id} exists already.")
         self._intents.add(record.intent)
         if record.contract not in self._known_contracts:
@@ -217,25 +220,30 @@ class Batch:
     def _advance(self, operation: Advance, prepared: Prepared) -> Reply:
         before, record = operation.before, prepared.record
         assert record is not None
-        assert prepared.values is not None
+        assert prepared.statement is not None
         if operation.beside:
             blocked = self._blocking(before, operation.beside)
             if blocked is not None:
                 row = run(self._db, "by_id", before.id).fetchone()
                 return Lost(record=to_record(row) if row else before, blocked=blocked.why)
+        if operation.claim is not None:
+            contested = claims.contest(self._ask, before, operation.claim)
+            if contested is not None:
+                return contested
         if len(operation.drafts) > 1 and not is_direct(before.state, record.state):
             for draft in operation.drafts[:-1]:
                 if draft.start is not draft.end:
                     run(
                         self._db, "pass_through", draft.end.value, before.id, before.n, before.fence
                     )
-        sql, values = _ADVANCE.bind(prepared.values, final_changes=before.final != record.final)
-        if not self._db.execute(sql, values).rowcount:
+        if not self._db.execute(*prepared.statement).rowcount:
             row = run(self._db, "by_id", before.id).fetchone()
             if row is None:
                 return ActionNotFound(f"There is no action {before.id} in the ledger.")
             return Lost(record=to_record(row))
         self._write_beside(record, operation.beside)
+        if operation.claim is not None:
+            claims.keep(self._ask, record, operation.claim)
         self._keep(prepared)
         return Advanced(record=record)
 

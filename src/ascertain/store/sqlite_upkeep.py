@@ -65,6 +65,7 @@ def _bury_one(db: sqlite3.Connection, mac: Mac, action_id: str, closed_before: f
     run(db, "bury_seal", action_id, record.n, record.head, stand, seal)
     run(db, "bury_events", action_id)
     run(db, "bury_payload", action_id)
+    run(db, "forget_lookalike", action_id)
     run(db, "bury_row", action_id)
     return True
 

@@ -147,6 +147,25 @@ def no_lie(
     return found
 
 
+def one_reference_each(records: Iterable[ActionRecord]) -> list[Violation]:
+    """No two actions of a tool are confirmed by one record; one of them would be a lie.
+
+    To be asked where the provider gives each effect a reference of its own. A disputed action says
+    that it is disputed.
+    """
+    holders: dict[tuple[str, str, str], ActionRecord] = {}
+    found: list[Violation] = []
+    for record in records:
+        if record.state is not State.CONFIRMED or record.disputed or record.provider_ref is None:
+            continue
+        name = (record.tenant, record.tool, record.provider_ref)
+        first = holders.setdefault(name, record)
+        if first.id != record.id:
+            story = f"said confirmed {record.provider_ref}, which confirms action {first.id} too"
+            found.append(_found(NO_LIE, record, story))
+    return found
+
+
 def no_lost_action(
     records: Sequence[ActionRecord],
     *,
@@ -219,7 +238,7 @@ def heals(record: ActionRecord, contract: Contract, reason: str, now: float) -> 
     may_send = (
         max(record.attempt, record.sends) < contract.budget.sends
         and (until is None or now < until)
-        and not record.refused
+        and (not record.refused or _may_be_settled_by_repeat(record, contract))
     )
     may_ask = contract.lookup is not None and record.unanswered < contract.budget.unanswered
     fences = contract.lookup is not None and contract.lookup.fences
@@ -239,6 +258,21 @@ def heals(record: ActionRecord, contract: Contract, reason: str, now: float) -> 
     if allowed or not (fences or keyed):
         return []
     return [_found(HEALS, record, f"a case for a person ({reason}) that need not be")]
+
+
+def _may_be_settled_by_repeat(record: ActionRecord, contract: Contract) -> bool:
+    """Whether, by promise, one more repeat answers what a refusal in hand does not."""
+    promised = contract.refusal_final_after_s is not None and contract.repeat is Repeat.BY_KEY
+    return promised and not record.suspect and record.kind is not Kind.KEY_REUSE
+
+
+def repeat_after_refusal(before: ActionRecord, contract: Contract, now: float) -> list[Violation]:
+    """What was refused for good is sent again only where that settles it; asked of such a send."""
+    last, after_s = before.last_possible_at, contract.refusal_final_after_s
+    late = last is not None and after_s is not None and now >= last + after_s
+    if _may_be_settled_by_repeat(before, contract) and (late or not before.refused):
+        return []
+    return [_found(FINAL_MEANS_FINAL, before, "sent again after a refusal for good")]
 
 
 def waits_for_a_reason(record: ActionRecord, decision: Decision) -> list[Violation]:
@@ -304,20 +338,17 @@ def no_lost_answer(before: ActionRecord, after: ActionRecord, outcome: Outcome) 
 
 
 def final_means_final(
-    before: ActionRecord, after: ActionRecord, events: Sequence[Moved], *, refused: bool = False
+    before: ActionRecord, after: ActionRecord, events: Sequence[Moved]
 ) -> list[Violation]:
-    """What ends for good is final, what was refused for a while is not, and no is no.
-
-    :param refused: a refusal for good was heard while nothing was under way.
-    """
+    """What ends for good is final, what was refused for a while is not, and no is no."""
     names = [event.event for event in events]
     found: list[Violation] = []
     if Event.WITHDRAW in names and not after.final:
         found.append(_found(FINAL_MEANS_FINAL, after, "withdrawn, and may be sent again"))
     if Event.REJECT in names and after.final and after.kind in RETRYABLE_KINDS:
         found.append(_found(FINAL_MEANS_FINAL, after, f"{after.kind} was taken for good"))
-    if Event.SEND in names and (refused or before.kind is Kind.WITHDRAWN):
-        found.append(_found(FINAL_MEANS_FINAL, after, "sent again after a refusal for good"))
+    if Event.SEND in names and before.kind is Kind.WITHDRAWN:
+        found.append(_found(FINAL_MEANS_FINAL, after, "sent again after it was withdrawn"))
     return found
 
 

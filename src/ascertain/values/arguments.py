@@ -54,6 +54,7 @@ class Signature:
         self.hidden = declared.hidden
         self.result = declared.result
         self._by_position = declared.by_position
+        self._named_only = not (declared.by_position or declared.hidden)
         self._known = frozenset(self.names)
         self._positional = tuple(item.name for item in self.parameters if item.positional)
         self._plain = all(parameter.shape.plain for parameter in self.parameters)
@@ -156,6 +157,8 @@ class Signature:
         inject: Mapping[type[Any], Any],
     ) -> Any:
         """Call the function with bound values and injected ones; returns what it returns."""
+        if self._named_only:
+            return function(**values)
         args, kwargs = self.spread(values, inject)
         return function(*args, **kwargs)
 

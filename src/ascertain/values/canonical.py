@@ -33,7 +33,16 @@ from ascertain.values.misfit import (
     kind_of,
     too_large,
 )
-from ascertain.values.walk import BIG, FEW, SHORT, IdentityWalk, NativeWalk, PlainWalk, Walk
+from ascertain.values.walk import (
+    BIG,
+    FEW,
+    SHORT,
+    IdentityWalk,
+    NativeWalk,
+    PlainWalk,
+    Walk,
+    bare,
+)
 
 MAX_BYTES: Final = 1_000_000
 MAX_DEPTH: Final = 64
@@ -188,7 +197,20 @@ def identity_text(
     for name, normaliser in (normalisers or {}).items():
         if name in shown:
             shown[name] = _normalised(name, shown[name], normaliser)
-    return _told(IdentityWalk(MAX_BYTES), shown, MAX_BYTES, MAX_DEPTH)
+    return _quick_identity(shown) or _told(IdentityWalk(MAX_BYTES), shown, MAX_BYTES, MAX_DEPTH)
+
+
+def _quick_identity(values: dict[Any, Any]) -> str | None:
+    """What the walk would write of a few short scalars in ASCII; None if it has to look."""
+    shown: dict[Any, Any] = {}
+    for name, item in values.items():
+        if type(item) is str:
+            if len(item) > SHORT or not item.isascii():
+                return None
+            shown[name] = bare(item)
+        else:
+            shown[name] = item
+    return flat_text(shown)
 
 
 def _normalised(name: str, value: Any, normaliser: Callable[[Any], Any]) -> Any:

@@ -40,6 +40,11 @@ def is_wide(name: str) -> bool:
     return not name.isascii() and max(name) >= _WIDE
 
 
+def bare(value: str) -> str:
+    """A string with LF for CRLF, and no white space around."""
+    return value.replace("\r\n", "\n").strip()
+
+
 def check_size_of_int(value: int) -> None:
     """Refuse an integer that Python would not write, without writing it.
 
@@ -270,7 +275,7 @@ class IdentityWalk(NativeWalk):
         """NFC, LF, and no white space around."""
         if not value.isascii():
             value = unicodedata.normalize("NFC", value)
-        return value.replace("\r\n", "\n").strip()
+        return bare(value)
 
     def decimal(self, value: Decimal) -> str:
         """Digits and exponent without trailing zeros; exact, whatever the context's precision."""

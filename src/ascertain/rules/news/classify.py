@@ -1,9 +1,9 @@
 """From the raw news of one invocation to what it teaches.
 
 In doubt a write is unknown. It is confirmed by an answer, refused by a definite refusal that can
-only speak of this attempt, and not sent only by positive proof for exactly one send. Nothing here
-reads a text or knows a library; what is known of libraries, HTTP statuses and bodies stands in
-tables beside it.
+only speak of this attempt, and not sent only by positive proof: of the hooks for every send, where
+all ways out are watched, or of an exception for exactly one. Nothing here reads a text or knows a
+library; what is known of libraries, HTTP statuses and bodies stands in tables beside it.
 """
 
 from __future__ import annotations
@@ -120,15 +120,17 @@ def _said_not_sent(case: Case, error: NotSent) -> Outcome:
 def _proof(case: Case, error: BaseException) -> Outcome | None:
     """Positive proof that nothing left: by the hooks, or by the class of the exception."""
     trace = case.trace
-    alone = trace is not None and trace.sends == 1 and not trace.left
+    tried = trace is not None and trace.sends > 0
     row = family(error)
     if case.nothing_left:
         # An exception that tells of a reply or a lost one belies "only by these exits".
-        if said_by(error) is None and (alone or _before_the_wire(error)):
-            row = row or (mentioned(error) if alone else None)
+        if said_by(error) is None and (tried or _before_the_wire(error)):
+            row = row or (mentioned(error) if tried else None)
             return _unsent(case, "nothing_left", defect=row is None or row.defect)
         return None
-    if trace is not None and trace.sends and not alone:
+    # Something may have left unseen: an exception speaks only for the last of several sends.
+    alone = trace is not None and trace.sends == 1 and not trace.left
+    if tried and not alone:
         return None
     if not proves_not_sent(error, seen_alone=alone):
         return None
@@ -300,7 +302,7 @@ def _read(report: Report, contract: Contract, now: float) -> Outcome:
     trace = report.trace
     if trace is not None and trace.unsafe:
         judged = classify(report, replace(contract, access="write"), now=now)
-        return replace(judged, reason="unsafe_read")
+        return judged._replace(reason="unsafe_read")
     ended = report.error is None and not report.live
     if ended and (report.interrupt is None or report.value is not None):
         return _read_returned(report, contract, now, report.value)
@@ -349,7 +351,7 @@ def _never_unknown(outcome: Outcome) -> Outcome:
         case _:
             throttled = outcome.reason in ("http_429", "throttled")
             kind = Kind.THROTTLED if throttled else kind
-    return replace(
-        outcome, effect=Effect.REFUSED, kind=kind, retryable=retryable, retry_after_s=after_s,
+    return outcome._replace(
+        effect=Effect.REFUSED, kind=kind, retryable=retryable, retry_after_s=after_s,
         handle=None, ask_after_s=None, sends=max(1, outcome.sends),
     )  # fmt: skip

@@ -134,10 +134,12 @@ _DATES: Final = tuple(
 
 
 def retry_after_s(text: str | None, *, now: float) -> float | None:
-    """Read a ``Retry-After`` strictly: seconds or one of the three HTTP dates.
+    """Read a ``Retry-After`` strictly: seconds or one of the three HTTP dates (RFC 9110, 10.2.3).
 
-    Some providers send fractions, which the standard does not know; they are rounded up, so that
-    nobody comes back too early.
+    Some providers send seconds with a fraction, which the standard does not know. They are read all
+    the same, rounded up: without advice the call would come back after its back-off, earlier than
+    the provider asked; rounded up, it comes less than a second later. It is no invitation to a
+    loop: whoever waits takes the longer of advice and back-off, and every send is counted.
 
     :param now: seconds since the epoch, from which a date is counted.
     :returns: whole seconds from now, never negative; None for anything else (``-1``, ``.5``,

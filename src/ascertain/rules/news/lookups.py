@@ -24,7 +24,8 @@ def judge_lookup(report: Report, contract: Contract) -> Answer:
     """Judge one look-up.
 
     Raising, and a word that the wire belies, is no answer. ``None`` or a foreign value is a defect
-    of the look-up: no answer either, with the reason ``lookup_answer``, for the caller to raise.
+    of the look-up: no answer either, with the reason ``lookup_answer`` and, as its code, what it
+    was.
 
     :param contract: of the tool whose action is looked up.
     """
@@ -38,7 +39,7 @@ def judge_lookup(report: Report, contract: Contract) -> Answer:
         return _found(value)
     words = AbsentType | Refused | Processing | FoundItems
     if not (isinstance(value, words) or value is AbsentType):
-        return _unanswered("lookup_answer")
+        return _unanswered("lookup_answer", code=type(value).__name__)
     if report.trace is not None and report.trace.sends and _broke(report.trace):
         return _unanswered("lookup_broke")
     if isinstance(value, FoundItems):
@@ -56,7 +57,7 @@ def _found(value: Found) -> Answer:
         return _unanswered("found_without_ref")
     count: Any = value.count
     if not isinstance(count, int) or count < 1:
-        return _unanswered("lookup_answer")
+        return _unanswered("lookup_answer", code=f"Found with count={count!r:.40}")
     return Answer(found=True, reason="found", provider_ref=ref, value=value.value, count=int(count))
 
 
@@ -91,5 +92,5 @@ def _broke(trace: WireTrace) -> bool:
     return status in http.LOOKUP_BROKE or 300 <= status < 400 or status >= 500
 
 
-def _unanswered(reason: str) -> Answer:
-    return Answer(evidence=Evidence.UNANSWERED, reason=reason)
+def _unanswered(reason: str, *, code: str | None = None) -> Answer:
+    return Answer(evidence=Evidence.UNANSWERED, reason=reason, code=code)

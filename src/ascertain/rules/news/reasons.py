@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ascertain.errors import LookupAnswer
 from ascertain.rules.news import exceptions, http, spoken
 
 OWN_WORDS: Final[dict[str, str]] = {
@@ -57,7 +58,7 @@ REASONS: Final[dict[str, str]] = {
     "items_accepted": "Some items of the batch are still being worked on.",
     "items_unknown": "Some items of the batch have no definite answer.",
     "items_open": "The provider has some items of the batch and not yet the others.",
-    "lookup_answer": "The look-up returned nothing that is an answer.",
+    "lookup_answer": f"The look-up returned nothing that is an answer. {LookupAnswer.next_step}",
     "lookup_broke": "The look-up gave an answer although its own request had none.",
     "found_without_ref": "The look-up found a record but named no reference.",
     **exceptions.REASONS,

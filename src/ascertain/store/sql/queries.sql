@@ -21,6 +21,46 @@ UPDATE action SET state = :state WHERE id = :id AND n = :n AND fence = :fence;
 INSERT INTO event VALUES
 (:action_id, :n, :start, :event, :end, :by, :reason, :attempt, :fence, :at, :detail, :hash, :stand, :covers);
 
+-- name: put_lookalike (action_id, tenant, tool, fields)
+INSERT INTO lookalike (action_id, tenant, tool, fields) VALUES (:action_id, :tenant, :tool, :fields)
+ON CONFLICT (action_id) DO NOTHING;
+
+-- name: fields_of (action_id)
+SELECT fields FROM lookalike WHERE action_id = :action_id;
+
+-- name: rivals (tenant, tool, fields, action_id, since)
+-- What might have caused the same record (see rules.claims.may_be_rival).
+SELECT {action} FROM action
+WHERE id IN (
+    SELECT action_id FROM lookalike WHERE tenant = :tenant AND tool = :tool AND fields = :fields
+  )
+  AND id <> :action_id AND first_sent_at IS NOT NULL
+  AND (state IN ('sent', 'unknown')
+       OR (state = 'confirmed' AND provider_ref IS NULL AND updated_at >= :since))
+ORDER BY id LIMIT 1;
+
+-- name: rivals_of_all (tenant, tool, action_id, since)
+-- The same for an action of which it is not known what it looks like.
+SELECT {action} FROM action
+WHERE id IN (SELECT action_id FROM lookalike WHERE tenant = :tenant AND tool = :tool)
+  AND id <> :action_id AND first_sent_at IS NOT NULL
+  AND (state IN ('sent', 'unknown')
+       OR (state = 'confirmed' AND provider_ref IS NULL AND updated_at >= :since))
+ORDER BY id LIMIT 1;
+
+-- name: claim_of (tenant, tool, provider_ref)
+SELECT action_id, "by", claimed_at FROM claim
+WHERE tenant = :tenant AND tool = :tool AND provider_ref = :provider_ref;
+
+-- name: put_claim (tenant, tool, provider_ref, action_id, by, claimed_at)
+INSERT INTO claim (tenant, tool, provider_ref, action_id, "by", claimed_at)
+VALUES (:tenant, :tool, :provider_ref, :action_id, :by, :claimed_at)
+ON CONFLICT (tenant, tool, provider_ref) DO UPDATE
+SET action_id = excluded.action_id, "by" = excluded."by", claimed_at = excluded.claimed_at;
+
+-- name: forget_lookalike (action_id)
+DELETE FROM lookalike WHERE action_id = :action_id;
+
 -- name: put_payload (action_id, what, salt, body)
 INSERT INTO payload (action_id, what, salt, body) VALUES (:action_id, :what, :salt, :body)
 ON CONFLICT (action_id, what) DO UPDATE SET salt = excluded.salt, body = excluded.body;

@@ -6,11 +6,13 @@ import os
 import sys
 from typing import Any
 
-from ascertain.store.ledger import Ledger, Reserved, Take, Taken
+from ascertain.model.action import ActionRecord
+from ascertain.store.ledger import Advanced, ClaimBy, Ledger, Reserved, Take, Taken
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.samples import (
     LEASE_S,
     NOW,
+    claim,
     confirm,
     must,
     records,
@@ -41,6 +43,21 @@ def take_all(place: Place, start: Any, owner: str, told: Any) -> None:
     while taken := must(ledger.submit([take])[0], Taken).records:
         mine.extend(record.id for record in taken)
     told.put(mine)
+    ledger.close()
+
+
+def claim_all(place: Place, start: Any, mine: list[list[ActionRecord]], told: Any) -> None:
+    """Claim one reference after the other for actions of our own, as everybody else does too."""
+    ledger = place.open()
+    ledger.secret()
+    place_in_line: int = start.wait()
+    actions = mine[place_in_line]
+    won = [
+        n
+        for n, record in enumerate(actions)
+        if isinstance(ledger.submit([claim(record, f"T{n}", ClaimBy.LOOKUP)])[0], Advanced)
+    ]
+    told.put(won)
     ledger.close()
 
 

@@ -33,7 +33,7 @@ class CrowdRules:
                 (reply,) = ledger.submit([reserve_sent(wanted(f"i{n}"))])
                 vias[must(reply, Reserved).via] += 1
 
-        _in_threads(work, 8)
+        in_threads(work, 8)
         assert vias == {"new": 20, "intent": 140}
         assert len(ledger.find(Filter(limit=1000))) == 20
         assert list(ledger.verify()) == []
@@ -52,14 +52,14 @@ class CrowdRules:
             assert seen is not None
             assert seen.provider_ref == "T900"
 
-        _in_threads(work, 8)
+        in_threads(work, 8)
         assert kinds == {Advanced.__name__: 1, Lost.__name__: 7}
 
     def test_processes_with_the_same_intents_make_one_action_each(
         self, place: Place, ledger: Ledger
     ) -> None:
         """Four processes with the same 25 intents at one instant."""
-        told = _in_processes(4, children.reserve_all, place, (25,))
+        told = in_processes(4, children.reserve_all, place, (25,))
         vias = Counter(via for replies in told for via, _ in replies)
         ids = {action_id for replies in told for _, action_id in replies}
         assert vias == {"new": 25, "intent": 75}
@@ -69,14 +69,14 @@ class CrowdRules:
     def test_processes_that_take_share_the_work(self, place: Place, ledger: Ledger) -> None:
         """Each due action goes to exactly one of three workers."""
         ledger.submit([reserve_sent(wanted(f"i{n}")) for n in range(60)])
-        told = _in_processes(3, children.take_all, place, ("worker",))
+        told = in_processes(3, children.take_all, place, ("worker",))
         assert Counter(i for mine in told for i in mine) == {
             record.id: 1 for record in ledger.find(Filter(limit=1000))
         }
 
     def test_processes_that_begin_a_ledger_together(self, place: Place) -> None:
         """One schema, one secret, one action."""
-        secrets = _in_processes(4, children.begin_together, place, ())
+        secrets = in_processes(4, children.begin_together, place, ())
         assert len(set(secrets)) == 1
         ledger = place.open()
         assert ledger.secret().hex() == secrets[0]
@@ -85,7 +85,7 @@ class CrowdRules:
 
     def test_a_ledger_at_work_survives_a_fork(self, place: Place) -> None:
         """Parent and children go on writing through the object they share."""
-        ((codes, said),) = _in_processes(1, children.fork_at_work, place, (3, 8), wait=False)
+        ((codes, said),) = in_processes(1, children.fork_at_work, place, (3, 8), wait=False)
         assert codes == [0, 0, 0]
         assert said == []
         ledger = place.open()
@@ -111,7 +111,7 @@ class CrowdRules:
                 use()
 
 
-def _in_threads(work: Callable[[], None], count: int) -> None:
+def in_threads(work: Callable[[], None], count: int) -> None:
     errors: list[BaseException] = []
 
     def guarded() -> None:
@@ -130,7 +130,7 @@ def _in_threads(work: Callable[[], None], count: int) -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
-def _in_processes(
+def in_processes(
     count: int, work: Callable[..., None], place: Place, more: tuple[Any, ...], *, wait: bool = True
 ) -> list[Any]:
     """Run ``work`` in so many new processes at once; what each of them told."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
@@ -14,6 +15,9 @@ from ascertain.model.tables import Event, State
 from ascertain.store.ledger import (
     Advance,
     Advanced,
+    Claim,
+    ClaimBy,
+    Contested,
     Filter,
     Ledger,
     Lost,
@@ -31,6 +35,7 @@ from ascertain.testing.conformance.samples import (
     NOW,
     advance,
     draft,
+    looking_like,
     reserve,
     reserve_sent,
     wanted,
@@ -51,10 +56,12 @@ small = st.integers(0, 2)
 reserves = st.tuples(
     st.just("reserve"), small, small, st.sampled_from([None, "c1", "c2"]),
     st.sampled_from(["prepared", "sent", "sent", "denied"]), st.integers(-1, 3), small,
+    st.sampled_from(["", "f1", "f1", "f2"]),
 )  # fmt: skip
 advances = st.tuples(
     st.just("advance"), st.integers(0, 30), st.sampled_from([*ENDS, Event.NOTE, None]),
     st.booleans(), st.sampled_from([None, 1.0, 40.0]), st.sampled_from(list(Kind)),
+    st.sampled_from([None, *ClaimBy]),
 )  # fmt: skip
 takes = st.tuples(
     st.just("take"), st.sampled_from([0.0, 20.0, 45.0, 90.0]), st.integers(1, 3),
@@ -94,17 +101,24 @@ class DifferentialRules:
 
 def _operation(command: tuple[Any, ...], seen: list[ActionRecord]) -> Operation:
     match command:
-        case ("reserve", intent, slot, call_id, how, replaces, exact):
+        case ("reserve", intent, slot, call_id, how, replaces, exact, fields):
             record = wanted(
                 f"intent-{intent}", f"turn-{slot}", call_id=call_id, exact=f"exact-{exact}",
                 replaces=_id_of(seen, replaces),
             )  # fmt: skip
             if how == "denied":
-                return reserve(record._replace(final=1, kind=Kind.AUTH), DENIED)
-            return reserve_sent(record) if how == "sent" else reserve(record)
-        case ("advance", place, event, final, due_in_s, kind) if seen:
+                denied = reserve(record._replace(final=1, kind=Kind.AUTH), DENIED)
+                return looking_like(denied, fields)
+            stored = reserve_sent(record) if how == "sent" else reserve(record)
+            return looking_like(stored, fields)
+        case ("advance", place, event, final, due_in_s, kind, by) if seen:
             due_at = None if due_in_s is None else NOW + due_in_s
-            return _advance(_in(seen, place), event, final=final, due_at=due_at, kind=kind)
+            made = _advance(_in(seen, place), event, final=final, due_at=due_at, kind=kind)
+            if by is None or event is not Event.CONFIRM:
+                return made
+            ref = f"T{place % 2}"  # few, so that they meet
+            after = made.after._replace(provider_ref=ref)
+            return replace(made, after=after, claim=Claim(by, ref))
         case ("take", after_s, limit, gone, place):
             now = NOW + after_s
             return Take(
@@ -145,6 +159,8 @@ def _records(reply: Reply) -> list[ActionRecord]:
     match reply:
         case Reserved() | Advanced() | Lost():
             return [reply.record]
+        case Contested():
+            return [reply.record, reply.other]
         case MustReplace():
             return [reply.previous]
         case Taken():

@@ -179,7 +179,19 @@ class LeaseRules:
         assert _scans_actions(plan) == [], f"{query} reads everything:\n{plan}"
 
     @pytest.mark.parametrize(
-        "query", ["by_id", "by_call_id", "by_intent", "intents_stored", "find_session", "events_of"]
+        "query",
+        [
+            "by_id",
+            "by_call_id",
+            "by_intent",
+            "intents_stored",
+            "find_session",
+            "events_of",
+            "claim_of",
+            "fields_of",
+            "rivals",
+            "rivals_of_all",
+        ],
     )
     def test_calls_are_answered_by_an_index(self, place: Place, ledger: Ledger, query: str) -> None:
         """Nor by a call."""

@@ -7,11 +7,15 @@ from collections.abc import Callable
 from ascertain.errors import IllegalTransition
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.tables import NOTES, RULES, Event, State
-from ascertain.rules import fold
+from ascertain.rules import claims, fold
 from ascertain.rules.identity import match
 from ascertain.store.ledger import (
     Advance,
     Advanced,
+    Claim,
+    ClaimBy,
+    Contested,
+    Lookalike,
     Lost,
     MustReplace,
     Operation,
@@ -23,6 +27,7 @@ from ascertain.store.ledger import (
 )
 
 _LEGAL = {(rule.start, rule.event, rule.end) for rule in RULES + NOTES}
+_NOT_FROM_FINAL = {(rule.start, rule.event, rule.end) for rule in RULES if rule.unless_final}
 
 
 class PureLedger:
@@ -31,6 +36,8 @@ class PureLedger:
     def __init__(self) -> None:
         self.actions: dict[str, ActionRecord] = {}
         self.events: dict[str, list[tuple[Event, State, float]]] = {}
+        self.fields: dict[str, str] = {}
+        self.claims: dict[tuple[str, str, str], tuple[str, ClaimBy, float]] = {}
 
     def submit(self, operation: Operation) -> Reply:
         """One operation, at once."""
@@ -60,6 +67,9 @@ class PureLedger:
             if via == "replace":
                 return MustReplace(previous=found)
             return Reserved(record=found, via=via)
+        for one in operation.beside:
+            if isinstance(one, Lookalike) and not wanted.final:
+                self.fields[wanted.id] = one.fields
         return Reserved(record=self._write(wanted, operation.drafts, 0), via="new")
 
     def _advance(self, operation: Advance) -> Reply:
@@ -69,7 +79,38 @@ class PureLedger:
         current = self.actions[before.id]
         if (current.n, current.fence) != (before.n, before.fence):
             return Lost(record=current)
+        if operation.claim is not None:
+            contested = self._contest(current, operation.claim)
+            if contested is not None:
+                return contested
+            self._claim(after, operation.claim)
         return Advanced(record=self._write(after, operation.drafts, before.n))
+
+    def _contest(self, current: ActionRecord, claim: Claim) -> Contested | None:
+        held = self.claims.get((current.tenant, current.tool, claim.provider_ref))
+        if held is not None and held[0] != current.id:
+            holder, by, at = self.actions[held[0]], held[1], held[2]
+            if claims.stands_against(claim.by, by, holder):
+                return Contested(record=current, other=holder, by=by, claimed_at=at)
+        if claim.by is not ClaimBy.LOOKUP:
+            return None
+        mine, since = self.fields.get(current.id, ""), current.first_sent_at or 0.0
+        for fields in (mine, "") if mine else (None,):
+            for other in sorted(self.fields):
+                record = self.actions[other]
+                alike = fields is None or self.fields[other] == fields
+                same = (record.tenant, record.tool) == (current.tenant, current.tool)
+                if other != current.id and alike and same and claims.may_be_rival(record, since):
+                    return Contested(record=current, other=record)
+        return None
+
+    def _claim(self, after: ActionRecord, claim: Claim) -> None:
+        name = (after.tenant, after.tool, claim.provider_ref)
+        held = self.claims.get(name)
+        if held is None or held[0] == after.id or not claims.is_shared(claim.by, held[1]):
+            self.claims[name] = (after.id, claim.by, after.updated_at)
+        if after.state is State.CONFIRMED and after.provider_ref is not None:
+            self.fields.pop(after.id, None)
 
     def _take(self, operation: Take) -> Reply:
         now, gone = operation.now, operation.gone
@@ -113,7 +154,7 @@ def _leads(before: ActionRecord | None, after: ActionRecord, drafts: tuple[Draft
         move = draft[:3]
         if move not in _LEGAL or move[0] != state:
             return False
-        if final and move[1] is Event.SEND:
+        if final and move in _NOT_FROM_FINAL:
             return False
         state = move[2]
     return state == after.state

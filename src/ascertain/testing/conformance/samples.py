@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import By, Event, State
 from ascertain.store.ids import new_id
-from ascertain.store.ledger import Advance, Ledger, Operation, Reply, Reserve
+from ascertain.store.ledger import (
+    Advance,
+    Claim,
+    ClaimBy,
+    Ledger,
+    Lookalike,
+    Operation,
+    Reply,
+    Reserve,
+)
 
 NOW = 1_800_000_000.25
 LEASE_S = 30.0
@@ -58,13 +68,20 @@ def reserve(
     )
 
 
-def reserve_sent(record: ActionRecord, *, owner: str = "caller", at: float = NOW) -> Reserve:
+def reserve_sent(
+    record: ActionRecord, *, owner: str = "caller", at: float = NOW, fields: str = ""
+) -> Reserve:
     """Store an intent and its first send, under a lease."""
     sent = record._replace(
         attempt=1, fence=1, first_sent_at=at, last_sent_at=at, last_possible_at=at + 5,
         lease_owner=owner, lease_until=at + LEASE_S, due_at=at + LEASE_S, updated_at=at,
     )  # fmt: skip
-    return reserve(sent, SEND)
+    return looking_like(reserve(sent, SEND), fields)
+
+
+def looking_like(stored: Reserve, fields: str) -> Reserve:
+    """The same of a tool whose look-up goes by fields; '' is a tool whose look-up does not."""
+    return replace(stored, beside=(Lookalike(fields=fields),)) if fields else stored
 
 
 def advance(
@@ -93,6 +110,11 @@ def confirm(before: ActionRecord, ref: str = "T900", **changes: Any) -> Advance:
     return advance(
         before, Event.CONFIRM, State.CONFIRMED, result=RESULT, provider_ref=ref, **changes
     )
+
+
+def claim(before: ActionRecord, ref: str, by: ClaimBy, **changes: Any) -> Advance:
+    """The same on somebody's word, where a record does not say whose it is."""
+    return replace(confirm(before, ref, **changes), claim=Claim(by, ref))
 
 
 def reject(before: ActionRecord, kind: Kind = Kind.BUSINESS, *, final: int = 1) -> Advance:

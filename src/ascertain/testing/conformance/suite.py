@@ -9,18 +9,21 @@ import pytest
 from ascertain.store.ledger import Ledger
 from ascertain.testing.conformance.breakers import BreakerRules
 from ascertain.testing.conformance.chain import BurialRules, ChainRules, SecretRules
+from ascertain.testing.conformance.claiming import ClaimRules
 from ascertain.testing.conformance.crowd import CrowdRules
 from ascertain.testing.conformance.differential import DifferentialRules
 from ascertain.testing.conformance.leases import LeaseRules
 from ascertain.testing.conformance.moves import ByHandRules, MoveRules
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.reserving import ReserveRules
+from ascertain.testing.conformance.vitals import VitalRules
 
 
 class StoreConformance(
     ReserveRules,
     MoveRules,
     ByHandRules,
+    ClaimRules,
     LeaseRules,
     ChainRules,
     BurialRules,
@@ -28,6 +31,7 @@ class StoreConformance(
     CrowdRules,
     DifferentialRules,
     BreakerRules,
+    VitalRules,
 ):
     """Derive from this, name it ``Test...`` and override the fixture ``place``."""
 

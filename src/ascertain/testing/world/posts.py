@@ -200,9 +200,10 @@ def _answer(
 def _refuse(
     db: sqlite3.Connection, provider: Provider, create: Create, behaviour: Behaviour, now: float
 ) -> Answer:
-    """Say no in the scripted way; where refusals are stored, what the key already says holds."""
-    kept = behaviour.row.refusal and provider.stores_refusals
-    if kept:
+    """Say no in the scripted way; where it looks at the key first, what that already says holds."""
+    refuses = behaviour.row.refusal
+    kept = refuses and provider.stores_refusals
+    if kept or (refuses and provider.answers_key_first):
         decided = admit(db, provider, create, now)
         if decided is not None:
             return decided.answer

@@ -25,6 +25,8 @@ class Provider:
 
     `honours_key`: it deduplicates by the `Idempotency-Key` header and replays the stored reply.
     `key_lifetime_s`: seconds from the first receipt until the key is forgotten; None: never.
+    `answers_key_first`: before it refuses anything it looks at the key: what happened under it is
+    answered as what happened, whatever credentials or rules would say now.
     `stores_refusals`: a refusal is kept under the key, so that it also covers what is under way.
     `lookup`: it answers `GET /{collection}?request=KEY`.
     `lookup_fences`: asking for an absent key makes sure that this key never takes effect.
@@ -39,6 +41,7 @@ class Provider:
 
     honours_key: bool = True
     key_lifetime_s: float | None = 24 * 3600.0
+    answers_key_first: bool = False
     stores_refusals: bool = False
     lookup: bool = True
     lookup_fences: bool = False
@@ -56,6 +59,8 @@ class Provider:
             raise ValueError("a look-up that fences cannot lag: set lookup_lag_s=0")
         if self.stores_refusals and not self.honours_key:
             raise ValueError("stores_refusals=True needs honours_key=True: it is kept by the key")
+        if self.answers_key_first and not self.honours_key:
+            raise ValueError("answers_key_first=True needs honours_key=True: it knows no keys")
         if self.key_lifetime_s is not None and self.key_lifetime_s <= 0:
             raise ValueError("key_lifetime_s must be above 0 seconds, or None for ever")
         if self.lookup_lag_s < 0:
@@ -90,7 +95,7 @@ class Provider:
 # The five contracts under which a write may stand, by name.
 FIVE_CONTRACTS: Mapping[str, Provider] = {
     "key_and_lookup": Provider(),
-    "key_only": Provider(lookup=False),
+    "key_only": Provider(lookup=False, answers_key_first=True),
     "lookup_only": Provider(honours_key=False),
     "fencing_lookup": Provider(honours_key=False, lookup_fences=True),
     "neither": Provider(honours_key=False, lookup=False),

@@ -1,0 +1,77 @@
+"""Checks on what a store says of itself: does a commit last, and how large is it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ascertain.report.doctor import Check, bad, ok, warn
+from ascertain.report.words import many, size
+from ascertain.store.ledger import Vitals
+
+WAL = "wal"
+LONG_JOURNAL_BYTES = 256 * 1024 * 1024
+
+
+def vital_checks(vitals: Vitals) -> Iterator[Check]:
+    """Schema, durability and size."""
+    yield _schema(vitals)
+    yield _durability(vitals)
+    yield _size(vitals)
+
+
+def _schema(vitals: Vitals) -> Check:
+    if vitals.schema == vitals.newest_schema:
+        return ok("schema", f"The ledger has schema {vitals.schema}, the newest.")
+    return bad(
+        "schema",
+        f"The ledger has schema {vitals.schema}; this release works with {vitals.newest_schema}.",
+        "Use the release that wrote it, or let this one migrate it: open it once.",
+    )
+
+
+def _durability(vitals: Vitals) -> Check:
+    settings = f"journal {vitals.journal}, synchronous {vitals.synchronous}"
+    if not vitals.durable:
+        return bad(
+            "durability",
+            f"A loss of power can take back what was committed ({settings}): an effect could be "
+            "at the provider that the ledger does not know.",
+            "Let nothing but ascertain set up its connections; look for a changed SQLite build.",
+        )
+    if vitals.journal != WAL:
+        return warn(
+            "durability",
+            f"There is no write-ahead log ({settings}): who reads and who writes wait for each "
+            "other.",
+            "Put the ledger on a local disk; let nothing but ascertain set up its connections.",
+        )
+    if vitals.sync_s is None:
+        return warn(
+            "durability",
+            f"Commits are forced to the disk ({settings}); what that costs could not be tried.",
+            "See that this user can write to the ledger's folder.",
+        )
+    return ok(
+        "durability",
+        f"Commits are forced to the disk ({settings}), which took {_milliseconds(vitals.sync_s)} "
+        "just now.",
+    )
+
+
+def _size(vitals: Vitals) -> Check:
+    pages = many(vitals.pages, "page")
+    said = (
+        f"{size(vitals.pages * vitals.page_bytes)} in {pages} of {size(vitals.page_bytes)}, "
+        f"{vitals.free_pages} of them empty; the journal takes {size(vitals.journal_bytes)}."
+    )
+    if vitals.journal_bytes < LONG_JOURNAL_BYTES:
+        return ok("size", said)
+    return warn(
+        "size", said,
+        "Look for a process that reads the ledger and never ends: it keeps the journal from being "
+        "folded back.",
+    )  # fmt: skip
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms" if seconds < 0.01 else f"{seconds * 1000:.0f} ms"
