@@ -11,7 +11,6 @@ from ascertain.model.breaker import Breaker
 from ascertain.model.operations import Advance, Reserve, Reserved
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
-from ascertain.rules.approval import digest_of
 from ascertain.rules.decide import Held
 from tests.flow.stage import (
     BLIND,
@@ -33,6 +32,7 @@ OPEN = Withheld(held=Held.CIRCUIT, why="circuit_open", until=NOW + 25)
 COOLED = replace(OPEN, ask=True)
 GONE = Withheld(held=Held.APPROVAL, why="approval_expired", until=NOW)
 UNGIVEN = Withheld(held=Held.APPROVAL, why="approval", until=NOW + 30)
+NAMED = {"approval": lambda record, arguments: f"{record.id} {arguments}", "circuit_open": None}
 MANUAL = replace(BLIND, breaker=Breaker(manual_s=3600.0))
 
 
@@ -45,7 +45,11 @@ def pursued(stage, turn=None):
 def test_req_U10_req_F17_a_call_that_is_held_is_stored_and_not_sent(why):
     stage = Stage(KEYED)
     ended = stage.play(
-        call(stage.setting, wanted(hold=Hold(why=why, until=NOW + 600)), stage.turn())
+        call(
+            stage.setting,
+            wanted(hold=Hold(why=why, until=NOW + 600, digest=NAMED[why])),
+            stage.turn(),
+        )
     )
     record = ended.record
     assert stage.story == ["reserve: prepare"]
@@ -53,7 +57,7 @@ def test_req_U10_req_F17_a_call_that_is_held_is_stored_and_not_sent(why):
         State.PREPARED, why, NOW + 600, NOW + 600,
     )  # fmt: skip
     detail = stage.all(Reserve)[0].drafts[0].detail
-    asked = {"approval": digest_of(record, "{}")} if why == "approval" else {}
+    asked = {"approval": "a1 {}"} if why == "approval" else {}
     assert detail == {**asked, "until": NOW + 600}
 
 

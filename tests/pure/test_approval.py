@@ -7,11 +7,13 @@ import pytest
 from ascertain.model.action import EventRecord
 from ascertain.model.contract import Approval, Contract
 from ascertain.rules.approval import Granted, NotGranted, asked_for, digest_of, granted
+from ascertain.rules.identity import intent_mac
 from tests.laws.records import NOW, record
 
+MAC = intent_mac(b"a secret of the tests")
 WAITS = record()
 ARGUMENTS = '{"amount":5,"order":"A1"}'
-DIGEST = digest_of(WAITS, ARGUMENTS)
+DIGEST = digest_of(MAC, WAITS, ARGUMENTS)
 
 
 def event(n, reason="approved", *, what="note", by="person", **detail):
@@ -30,13 +32,17 @@ def event(n, reason="approved", *, what="note", by="person", **detail):
     ids=str,
 )  # fmt: skip
 def test_req_U10_the_digest_names_one_exact_call_of_one_person(change):
-    assert digest_of(WAITS._replace(**change), ARGUMENTS) != DIGEST
+    assert digest_of(MAC, WAITS._replace(**change), ARGUMENTS) != DIGEST
 
 
 def test_req_U10_the_digest_covers_every_argument_and_nothing_that_changes_later():
-    assert digest_of(WAITS, ARGUMENTS.replace("5", "50")) != DIGEST
+    assert digest_of(MAC, WAITS, ARGUMENTS.replace("5", "50")) != DIGEST
     later = WAITS._replace(due_at=9.0, review="approval", send_by_at=1.0, n=7, head=b"x")
-    assert digest_of(later, ARGUMENTS) == DIGEST
+    assert digest_of(MAC, later, ARGUMENTS) == DIGEST
+
+
+def test_a_digest_cannot_be_guessed_without_the_secret():
+    assert digest_of(intent_mac(b"another secret of tests"), WAITS, ARGUMENTS) != DIGEST
 
 
 @pytest.mark.parametrize(
@@ -58,7 +64,7 @@ def test_req_U10_the_digest_covers_every_argument_and_nothing_that_changes_later
 )
 def test_req_U10_only_a_persons_word_on_this_call_that_still_holds_is_an_approval(events, found):
     born = event(1, "approval", what="prepare", by="call")
-    assert granted(WAITS, [born, *events], ARGUMENTS, now=NOW) == found
+    assert granted([born, *events], DIGEST, now=NOW) == found
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,12 @@ class Hold(NamedTuple):
     """Why a call is stored and not sent: it waits for a person, under a case of its own.
 
     :param why: the case, ``approval`` or ``circuit_open``. :param until: for how long.
+    :param digest: names the exact call that is to be approved, of its record and arguments.
     """
 
     why: str
     until: float
+    digest: Callable[[ActionRecord, str], str] | None = None
 
 
 class Wanted(NamedTuple):
@@ -159,8 +161,8 @@ def _held(prepared: ActionRecord, arguments: str, hold: Hold, now: float) -> Mov
         reason=hold.why, review=hold.why, review_at=now, send_by_at=hold.until, due_at=hold.until
     )
     detail: dict[str, object] = {"until": hold.until}
-    if hold.why == approval.WAITS:
-        detail = approval.request_detail(held, arguments)
+    if hold.digest is not None:
+        detail = approval.request_detail(held, hold.digest(held, arguments))
     return Move(held, (BORN._replace(reason=hold.why, detail=detail),))
 
 

@@ -9,6 +9,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
 from ascertain.report.words import iso
 from ascertain.rules import approval
+from ascertain.rules.identity import intent_mac
 from ascertain.store.ledger import Ledger
 
 
@@ -48,7 +49,7 @@ def asked_for(
     if text is None:
         return None
     return AskedFor(
-        digest=approval.digest_of(record, text),
+        digest=approval.digest_of(intent_mac(ledger.secret()), record, text),
         arguments=arguments,
         until=record.send_by_at,
         by_other=contract.approval_by_other,

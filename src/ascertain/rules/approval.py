@@ -11,7 +11,6 @@ refused for a while, the approval is still there until it expires; then it takes
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.contract import Approval, Contract
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import By, Event, State
+from ascertain.rules.mac import Mac
 from ascertain.rules.moves import FREE, Move, closed, move, note
 
 WAITS = "approval"
@@ -46,9 +46,12 @@ class NotGranted:
     why: str
 
 
-def digest_of(record: ActionRecord, arguments: str) -> str:
+def digest_of(mac: Mac, record: ActionRecord, arguments: str) -> str:
     """The name of one exact call: 128 bits over action, tool, key, whose wish, and arguments.
 
+    Keyed, so that nobody who sees it can try which arguments it is made of: some are masked.
+
+    :param mac: of the intents.
     :param arguments: canonical JSON of all of them, identity, exact and wording.
     """
     said = [
@@ -56,12 +59,12 @@ def digest_of(record: ActionRecord, arguments: str) -> str:
         record.contract, arguments,
     ]  # fmt: skip
     text = json.dumps(said, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=16, person=b"approval").hexdigest()
+    return mac(b"approval\x1f" + text.encode())[:16].hex()
 
 
-def request_detail(record: ActionRecord, arguments: str) -> dict[str, Any]:
+def request_detail(record: ActionRecord, digest: str) -> dict[str, Any]:
     """What the first event of an action says that waits for its approval."""
-    return {"approval": digest_of(record, arguments), "until": record.send_by_at}
+    return {"approval": digest, "until": record.send_by_at}
 
 
 def asked_for(contract: Contract, events: Sequence[EventRecord]) -> bool:
@@ -73,14 +76,11 @@ def asked_for(contract: Contract, events: Sequence[EventRecord]) -> bool:
     return not events or "approval" in _detail(events[0])
 
 
-def granted(
-    record: ActionRecord, events: Sequence[EventRecord], arguments: str, *, now: float
-) -> Granted | NotGranted:
+def granted(events: Sequence[EventRecord], digest: str, *, now: float) -> Granted | NotGranted:
     """The approval that holds now. The chain of the events must have been verified.
 
-    :param events: all of the action, oldest first.
+    :param events: all of the action, oldest first. :param digest: of the call as it is stored now.
     """
-    digest = digest_of(record, arguments)
     found = NotGranted(why=WAITS)
     for event in reversed(events):
         if event.event != Event.NOTE or event.reason != APPROVED or event.by != By.PERSON:

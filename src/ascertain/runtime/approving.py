@@ -92,7 +92,7 @@ def digest_of(hands: Hands, record: ActionRecord) -> str:
     arguments = hands.ledger.arguments(record.id)
     if arguments is None:
         raise NotAllowed(f"The arguments of action {record.id} are no longer stored.")
-    return approval.digest_of(record, arguments)
+    return approval.digest_of(hands.mac, record, arguments)
 
 
 def _waiting(hands: Hands, action_id: str, by: str) -> tuple[ActionRecord, Contract]:

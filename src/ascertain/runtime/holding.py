@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any
 
 from ascertain.flow.call import Hold
@@ -89,14 +90,16 @@ def _approval(
     if not rules.asked_for(contract, events):
         return None
     arguments = hands.ledger.arguments(record.id) or ""
-    return rules.granted(record, events, arguments, now=hands.clock())
+    digest = rules.digest_of(hands.mac, record, arguments)
+    return rules.granted(events, digest, now=hands.clock())
 
 
 def _for_approval(hands: Hands, contract: Contract) -> Hold:
     within_s = contract.approval_within_s
     if contract.send_by_s is not None:
         within_s = min(within_s, contract.send_by_s)
-    return Hold(why=rules.WAITS, until=hands.clock() + within_s)
+    digest = partial(rules.digest_of, hands.mac)
+    return Hold(why=rules.WAITS, until=hands.clock() + within_s, digest=digest)
 
 
 def _for_circuit(hands: Hands, contract: Contract) -> Hold | None:
