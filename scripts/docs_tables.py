@@ -12,6 +12,10 @@ from ascertain.report.reasons import PROTOCOL
 from ascertain.rules import decide, facts, texts
 from ascertain.rules.news import exceptions, http
 from ascertain.rules.news.reasons import REASONS
+from ascertain.rules.recount import SENTENCES
+from ascertain.rules.replies.check import ALLOWED
+from ascertain.rules.replies.finding import WHY
+from ascertain.rules.replies.words import Claim
 from scripts.docs_words import block, code, params, table
 
 # ---- state and event
@@ -260,3 +264,36 @@ def sentences():
 def workflow():
     rows = [[f"`{name}`", *both] for name, both in texts.WORKFLOW.items()]
     return table(["workflow state", "English", "中文"], rows)
+
+
+# ---- replies, and recounts
+
+SAYABLE = {
+    Claim.DONE: "it was done",
+    Claim.ACCEPTED: "it was accepted",
+    Claim.OUTCOME: "what it was for has come about",
+    Claim.NOT_DONE: "it was not done",
+    Claim.UNDONE: "it was undone",
+    Claim.OPEN: "it is not known",
+    Claim.REPEAT: "do it again",
+}
+
+
+@block("sayable")
+def sayable():
+    rows = [
+        [f"`{stands}`", *("yes" if claim in allowed else "-" for claim in SAYABLE)]
+        for stands, allowed in ALLOWED.items()
+    ]
+    return table(["an action that is", *SAYABLE.values()], rows)
+
+
+@block("claims")
+def claims():
+    return table(["rule", "what is wrong"], [[f"`{rule}`", why] for rule, why in WHY.items()])
+
+
+@block("differences")
+def differences():
+    rows = [[f"`{rule}`", sentence] for rule, sentence in SENTENCES.items()]
+    return table(["difference", "what it means"], rows)

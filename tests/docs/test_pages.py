@@ -75,6 +75,16 @@ def test_a_ledger_is_backed_up_and_buried_as_the_page_says(tmp_path):
     assert re.search(r"confirmed +create_ticket +T900", said)
 
 
+def test_a_reply_is_held_against_the_record_as_the_page_says(tmp_path):
+    (program,) = unpack(text_of("docs/how-to/verify-by-record.md"), tmp_path)
+    lines = run(tmp_path, program).splitlines()
+    assert lines == [
+        "submitted_without_evidence",
+        "The state of the ticket is not confirmed yet; a person will check it.",
+        "state_differs",
+    ]
+
+
 def test_the_tests_on_the_testing_page_pass(tmp_path):
     assert unpack(text_of("docs/how-to/testing-your-tools.md"), tmp_path) == []
     said = run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio")

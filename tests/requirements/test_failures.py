@@ -17,6 +17,7 @@ from ascertain import (
     current_attempt,
 )
 from ascertain.errors import InvalidArguments, MissingArguments
+from ascertain.report.cases import cases
 from ascertain.rules.news.http import retry_after_s
 from ascertain.testing.world import SIX, Behaviour
 from tests.requirements.conftest import QUICK, SETTLING_S
@@ -390,6 +391,40 @@ def test_req_F18_a_lookup_that_misses_at_first_issues_no_new_id(desk, world, ord
     assert len(posts(world, "listed", order)) == 1
 
 
+def test_req_F16_a_case_carries_ids_trail_deadline_and_permitted_verdicts(desk, world, order):
+    """Neither key nor look-up: a person decides, with all that is known."""
+    world.script("blind", {"order": order}, ["reply_lost"])
+    create = desk.tool("blind")
+    with desk.session():
+        action = create(order_id=order)
+    desk.recover(lambda record: record.review is not None)
+    (case,) = cases(desk.app.ledger, desk.app.hands.clock())
+    told = case.as_dict(trail=True)
+    assert (told["request_id"], told["about"]) == (action.key, {"order_id": order})
+    assert told["verdicts"] == ["confirmed", "not_done"]
+    assert (told["owner"], told["overdue"]) == (None, False)
+    assert told["by_at"] > told["opened_at"]
+    assert "lose" in [event["event"] for event in told["story"]["events"]]
+    (effect,) = world.effects("blind", order=order)
+    after = desk.app.resolve(action.id, confirmed=effect.ref, evidence="seen in the CRM")
+    assert effect.ref in after.say()
+    assert list(cases(desk.app.ledger, desk.app.hands.clock())) == []
+
+
+def test_req_F19_the_provider_s_final_count_is_logged(desk, order, caplog):
+    """Ids, codes and the count; no argument."""
+    create = desk.tool()
+    with desk.session():
+        action = create(order_id=order, issue="my secret illness")
+    with caplog.at_level(logging.INFO, logger="ascertain"):
+        desk.app.recount()
+    (line,) = [json.loads(r.message) for r in caplog.records if '"recount"' in r.message]
+    assert (line["action"], line["key"], line["count"]) == (action.id, action.key, 1)
+    assert (line["said"], line["differences"]) == ("found", [])
+    assert "secret" not in caplog.text
+    assert order not in caplog.text
+
+
 def test_req_F19_each_step_is_logged_without_personal_data(desk, world, order, caplog):
     """Tool, digest, key, the provider's id, failure kind, attempts; not the argument's text."""
     world.script("keyed", {"order": order}, [Behaviour("throttled", retry_after_s=60)])
@@ -415,6 +450,45 @@ def test_req_F20_what_is_said_never_exceeds_the_receipt(desk, world, order):
     for language in ("en", "zh-CN"):
         for word in ("fail", "失败", "refunded", "已退款"):
             assert word not in lost.say(language).lower()
+
+
+@pytest.mark.parametrize(
+    "said, rule",
+    [
+        ("Your ticket has been submitted.", "submitted_without_evidence"),
+        ("The ticket could not be created.", "not_done_while_unknown"),
+        ("Please submit it again.", "invites_repeat"),
+        ("工单已提交。", "submitted_without_evidence"),
+        ("提交失败。", "not_done_while_unknown"),
+    ],
+)
+def test_req_F20_a_reply_that_contradicts_the_ledger_is_found_before_it_is_said(
+    desk, world, order, said, rule
+):
+    """And what is offered instead contradicts nothing, in the same language."""
+    world.script("blind", {"order": order}, ["reply_lost"])
+    create = desk.tool("blind")
+    with desk.session() as session:
+        action = create(order_id=order)
+        (finding,) = session.check_reply(said)
+        assert (finding.rule, finding.actions) == (rule, (action.id,))
+        assert session.check_reply(finding.say) == []
+        claim = {"actions": [{"name": "create_ticket", "state": "confirmed"}]}
+        assert [f.rule for f in session.verify_claims(claim)] == ["state_differs"]
+
+
+def test_req_F20_what_the_person_is_told_and_what_the_provider_holds_agree(desk, world, order):
+    """Submitted, with the very reference that the provider gave, and nothing of a refund."""
+    create = desk.tool()
+    with desk.session() as session:
+        create(order_id=order)
+        (effect,) = world.effects("tickets", order=order)
+        assert (
+            session.check_reply(f"Ticket {effect.ref} is submitted, its result is pending.") == []
+        )
+        (finding,) = session.check_reply("Your order has been refunded.")
+        assert finding.rule == "more_than_receipt"
+        assert effect.ref in finding.say
 
 
 def test_req_F21_a_corrected_call_names_the_one_it_replaces(desk, world, order):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from dataclasses import replace
 
@@ -10,7 +11,9 @@ import pytest
 
 from ascertain import Action, NotAllowed, State
 from ascertain.model.tables import RULES, Event
+from ascertain.report.export import Selection, exported
 from ascertain.rules.project import Part, WorkflowState, workflow_say, workflow_state
+from ascertain.rules.texts import MASK
 from ascertain.store.ledger import Filter
 from tests.requirements.conftest import QUICK
 
@@ -261,6 +264,57 @@ def test_req_P12_two_workers_one_action_one_winner(desk, world, order):
     confirms = [e for e in desk.app.ledger.events(record.id) if e.event == "confirm"]
     assert len(confirms) == 1
     assert world.count("listed", order=order) == 1
+
+
+def test_req_P13_after_recovery_person_ledger_and_provider_agree_and_a_command_checks_it(
+    desk, world, order
+):
+    """The lost reply is found, and then all three say the same; the recount says that they do."""
+    world.script("tickets", {"order": order}, ["reply_lost"], lookup=["error_500"])
+    create = desk.tool(budget=replace(QUICK, turn_sends=1))
+    with desk.session():
+        create(order_id=order)
+    record = desk.recover(lambda record: record.state is State.CONFIRMED)
+    (effect,) = world.effects("tickets", order=order)
+    told = desk.app.action(record.id).say()
+    assert (record.provider_ref, effect.ref in told) == (effect.ref, True)
+    found = desk.app.recount()
+    (row,) = found.rows
+    assert found.agrees
+    assert (row.provider_ref, row.told, row.count) == (effect.ref, told, 1)
+    assert world.count("tickets", order=order) == 1, "nothing was sent"
+
+
+def test_req_P13_an_extra_effect_at_the_provider_is_found(desk, world, order):
+    """A provider that carried it out twice, and answered once."""
+    world.script("listed", {"order": order}, ["duplicate_delivery"])
+    create = desk.tool("listed", recount_after="0s")
+    with desk.session():
+        action = create(order_id=order)
+    assert (action.state, action.record.disputed) == (State.CONFIRMED, 0)
+    world.wait_idle()
+    assert world.count("listed", order=order) == 2
+    found = desk.app.recount()
+    assert [str(rule) for rule in found.rows[0].differences] == ["extra_effects"]
+    after = desk.app.action(action.id)
+    assert (after.state, after.record.disputed) == (State.CONFIRMED, 1), "told, never rewritten"
+    assert "contradict" in after.say()
+
+
+def test_req_P15_log_keys_and_receipts_leave_without_personal_data(desk, order):
+    """One object for each action, with its key, its receipt and its events."""
+    create = desk.tool(redact=["issue"])
+    with desk.session():
+        action = create(order_id=order, issue="my secret illness")
+    lines = list(exported(desk.app.ledger, Selection(query=Filter()), desk.app.hands.clock()))
+    (line,) = lines
+    assert (line["key"], line["provider_ref"]) == (action.key, action.provider_ref)
+    assert line["arguments"]["order_id"] == order
+    assert line["arguments"]["issue"] == MASK
+    assert [event["event"] for event in line["events"]] == ["prepare", "send", "confirm"]
+    text = json.dumps(lines)
+    assert "secret" not in text
+    assert '"u7"' not in text
 
 
 def test_req_P18_undeclared_reversibility_is_irreversible(desk):

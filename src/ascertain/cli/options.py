@@ -28,6 +28,13 @@ MaybeLedgerUrl = Annotated[
         help=f"Where the ledger lies; by default the app's, else {DEFAULT_LEDGER}.",
     ),
 ]
+WishId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="A chain's id; of a turn SESSION/TURN, or SESSION if it has no turns."
+    ),
+]
+Since = Annotated[str, typer.Option(metavar="TIME", help="How far back: 24h, 30d.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 ActionId = Annotated[
     str, typer.Argument(metavar="ID", help="The action's id, or its beginning if that is unique.")

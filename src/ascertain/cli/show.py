@@ -34,7 +34,7 @@ def command(id: ActionId, ledger: LedgerUrl = DEFAULT_LEDGER, as_json: AsJson = 
         return Exit.FINE
     paper = Paper()
     _head(paper, story)
-    _timeline(paper, story)
+    timeline(paper, story)
     paper.write()
     return Exit.FINE
 
@@ -138,7 +138,8 @@ def _attempts(record: ActionRecord) -> str:
     return ", ".join(said)
 
 
-def _timeline(paper: Paper, story: Story) -> None:
+def timeline(paper: Paper, story: Story) -> None:
+    """What happened to an action, event by event."""
     paper.blank()
     if not story.moments:
         paper.line(("Its events have been removed; this is what was kept of it.", "quiet"))

@@ -37,6 +37,7 @@ PROTOCOL: dict[str, str] = {
     "verdict_confirmed": "A person found that it happened.",
     "verdict_not_done": "A person found that it did not happen and will not.",
     "ledger_silent": "The ledger failed while it was being found out; a worker goes on with it.",
+    "review_assigned": "The case was given to somebody, with a deadline.",
     "marked_pending": "It was marked as pending.",
     "duplicate_effect": "The provider holds more than one effect of it.",
     "harmless_double": "The provider holds more than one effect of it, which is declared harmless.",

@@ -32,6 +32,8 @@ from ascertain.wire.watch import watch
 if TYPE_CHECKING:
     import asyncio
 
+    from ascertain.rules.recount import Row
+    from ascertain.runtime.recount import Recount
     from ascertain.runtime.worker import Worker
 
 C = TypeVar("C")
@@ -317,6 +319,51 @@ class Ascertain:
         import asyncio
 
         return asyncio.run(self.make_worker().drain())
+
+    def recount(
+        self,
+        *,
+        tool: str | None = None,
+        since: str | float = "7d",
+        limit: int = 1000,
+        rate: float = 20.0,
+        concurrency: int = 8,
+    ) -> Recount:
+        """Ask every provider for its own record of recent actions, and compare; nothing is sent.
+
+        Not from a running loop: there it is ``await app.recount_async(...)``.
+
+        :param tool: only its actions. :param since: how far back (seconds, or ``24h``, ``7d``).
+        :param limit: at most so many actions, the newest. :param rate: look-ups per second.
+        :param concurrency: how many look-ups may wait for an answer at once.
+        :raises UnknownTool: there is no such tool. :raises ContractError: a senseless bound.
+        """
+        import asyncio
+
+        return asyncio.run(
+            self.recount_async(
+                tool=tool, since=since, limit=limit, rate=rate, concurrency=concurrency
+            )
+        )
+
+    async def recount_async(
+        self,
+        *,
+        tool: str | None = None,
+        since: str | float = "7d",
+        limit: int = 1000,
+        rate: float = 20.0,
+        concurrency: int = 8,
+        tell: Callable[[Row], None] | None = None,
+    ) -> Recount:
+        """The same on the running loop, for sync and async tools alike.
+
+        :param tell: is told each row as it comes in.
+        """
+        from ascertain.runtime.recount import bounds_of, recount
+
+        bounds = bounds_of(tool=tool, since=since, limit=limit, rate=rate, concurrency=concurrency)
+        return await recount(self.hands, self._calls.bodies, bounds, tell)
 
     # -- life cycle -----------------------------------------------------------------------------
 

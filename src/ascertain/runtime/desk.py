@@ -19,6 +19,7 @@ from ascertain.rules.moves import Move, note
 from ascertain.runtime.action import Action
 from ascertain.runtime.batching import items_in
 from ascertain.runtime.calls import Calls, Options
+from ascertain.runtime.hands import Hands
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, current
 from ascertain.runtime.sync import SyncDriver
@@ -32,6 +33,10 @@ class Desk:
         self._calls = calls
         self._hands = calls.hands
 
+    @property
+    def hands(self) -> Hands:
+        return self._hands
+
     def actions(self, scope: Scope, *, whole: bool = False) -> list[Action[Any]]:
         """The turn's (or session's) guarded writes, oldest first."""
         return [
@@ -42,13 +47,17 @@ class Desk:
 
     def facts(self, scope: Scope, wish: tuple[str, str]) -> dict[str, Any]:
         """The facts object of a turn."""
-        known = [(record, self._contract(record)) for record in self._records(scope)]
+        known = self.known(scope)
         items = {
             record.id: items_in(self._hands.ledger.result(record.id))
             for record, contract in known
             if contract.items
         }
         return rules.facts_of(known, self._hands.clock(), wish=wish, items=items)
+
+    def known(self, scope: Scope, *, whole: bool = False) -> list[rules.Known]:
+        """The turn's (or session's) actions with their contracts, oldest first."""
+        return [(record, self._contract(record)) for record in self._records(scope, whole=whole)]
 
     def take(self, session: Session, entry: str, action_id: str | None) -> dict[str, Any]:
         """Take an entry of ``next_allowed`` after checking it again."""

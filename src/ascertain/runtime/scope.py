@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +12,7 @@ from ascertain.rules.identity import Scope
 from ascertain.store.ids import new_id
 
 if TYPE_CHECKING:
+    from ascertain.rules.replies.finding import Finding
     from ascertain.runtime.action import Action
     from ascertain.runtime.desk import Desk
 
@@ -89,6 +90,32 @@ class Session:
     async def take_async(self, entry: str, action_id: str | None = None) -> dict[str, Any]:
         """The same on the running loop, for any tool."""
         return await self._desk.take_async(self, entry, action_id)
+
+    def check_reply(self, text: str) -> list[Finding]:
+        """Find the sentences of a reply, in English or Chinese, that contradict the ledger.
+
+        Submitted without evidence, "failed" while unknown, more than the receipt, a reference that
+        nobody knows, an invitation to repeat blindly; each with the sentence to say instead. It
+        looks for claims in so many words: a net, not a proof. Nothing is asked and nothing written.
+
+        :raises InvalidArguments: it is no text.
+        """
+        from ascertain.runtime import replies
+
+        return replies.check(self._desk, self, text)
+
+    def verify_claims(self, reply: Mapping[str, Any] | str) -> list[Finding]:
+        """Find what a structured reply of the model claims and the ledger does not hold.
+
+        :param reply: a JSON object, or its text, of the shape of :meth:`facts`: ``actions`` with
+            ``name`` (or ``id``), ``state``, ``provider_ref``, ``related_ref``; ``workflow_state``
+            of the turn; sentences in ``say``, ``text``, ``message`` or ``reply``. What it leaves
+            out claims nothing.
+        :raises InvalidArguments: it is no JSON object, or was cut off.
+        """
+        from ascertain.runtime import replies
+
+        return replies.verify(self._desk, self, reply)
 
     def call(
         self, tool: str, arguments: dict[str, Any] | str, *, call_id: str | None = None

@@ -1,0 +1,79 @@
+"""Ask the provider for its own record of an action, settled or not; nothing is sent."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ascertain.flow.effects import Ask, Flow, Setting, advance, ask, inquire, take
+from ascertain.flow.recover import inspect
+from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Take
+from ascertain.model.outcome import Answer, Report
+from ascertain.rules import evidence
+from ascertain.rules.budget import backoff_s
+from ascertain.rules.news.classify import judge_lookup
+
+
+class Counted(NamedTuple):
+    """How an action stands after the provider was asked.
+
+    :param answer: None: nobody asked, for somebody else is at work on it.
+    """
+
+    record: ActionRecord
+    answer: Answer | None
+
+
+def recount(setting: Setting, record: ActionRecord) -> Flow[Counted]:
+    """Ask once. What is open is leased and goes on from the answer as after any look-up.
+
+    Of what is settled only evidence against it is written: that all is as it was known is no news,
+    and a look at everything must not make the ledger grow.
+    """
+    if record.open:
+        return (yield from _of_open(setting, record))
+    asked_at = setting.clock()
+    report = yield from ask(record, setting.contract.budget.send_deadline_s)
+    answer = judge_lookup(report, setting.contract)
+    wait_s = backoff_s(setting.contract, record.asked + 1, setting.dice())
+    move = evidence.answered(
+        record, setting.contract, answer, asked_at=asked_at, now=setting.clock(), wait_s=wait_s
+    )
+    if record.disputed or not move.after.disputed:
+        return Counted(record, answer)
+    reply = yield from advance(record, move)
+    return Counted(reply.record, answer)
+
+
+def _of_open(setting: Setting, record: ActionRecord) -> Flow[Counted]:
+    owner = record.lease_owner
+    gone = (yield from inquire((owner,))) if owner else frozenset[str]()
+    now = setting.clock()
+    until = now + setting.contract.budget.send_deadline_s + setting.lease_s
+    taken = yield from take(
+        Take(owner=setting.sender, now=now, lease_until=until, gone=gone, action_id=record.id)
+    )
+    if not taken.records:
+        return Counted(record, None)
+    heard: list[Report] = []
+    after = yield from _listening(inspect(setting, taken.records[0]), heard)
+    answer = judge_lookup(heard[-1], setting.contract) if heard else None
+    return Counted(after, answer)
+
+
+def _listening(flow: Flow[ActionRecord], heard: list[Report]) -> Flow[ActionRecord]:
+    """The same flow; what its look-ups brought is kept too."""
+    try:
+        effect = next(flow)
+        while True:
+            try:
+                reply = yield effect
+            except Exception as error:
+                effect = flow.throw(error)
+                continue
+            if isinstance(effect, Ask):
+                heard.append(reply)
+            effect = flow.send(reply)
+    except StopIteration as end:
+        ended: ActionRecord = end.value
+        return ended

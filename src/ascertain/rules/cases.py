@@ -1,0 +1,102 @@
+"""A person's case: who has it, by when, and which answers it takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, NamedTuple, cast
+
+from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.tables import By, State
+from ascertain.rules.moves import Move, note
+
+REVIEW_WITHIN_S = 86_400.0
+"""A case has a deadline even where nobody set one: a day after it was opened."""
+CONTRADICTION = "contradiction"
+ASSIGNED = "review_assigned"
+
+
+class Verdict(StrEnum):
+    """What a person may find."""
+
+    CONFIRMED = "confirmed"
+    NOT_DONE = "not_done"
+
+
+class Handed(NamedTuple):
+    """What the events say of a case, the newest word of each.
+
+    :param owner: empty: nobody has it yet. :param by_at: the deadline.
+    :param verdicts: those that came with the case, beside what the state itself permits.
+    :param request_ids: the provider's own ids of the requests, oldest first.
+    """
+
+    owner: str
+    by_at: float
+    verdicts: tuple[str, ...]
+    request_ids: tuple[str, ...]
+
+
+def in_review(record: ActionRecord) -> bool:
+    """Whether a person has to look at it."""
+    return record.review is not None or bool(record.disputed)
+
+
+def reason_of(record: ActionRecord) -> str:
+    """Why a person has to look at it; a stable code."""
+    return record.review or (CONTRADICTION if record.disputed else "")
+
+
+def permitted(record: ActionRecord) -> tuple[Verdict, ...]:
+    """The verdicts that what is known permits; whether it can be known yet is checked when given.
+
+    What is settled takes none, unless evidence contradicts it. A refusal for a while is
+    definite: it can only be ended.
+    """
+    if record.disputed:
+        return (Verdict.CONFIRMED, Verdict.NOT_DONE)
+    match record.state:
+        case State.UNKNOWN | State.SENT:
+            return (Verdict.CONFIRMED, Verdict.NOT_DONE)
+        case State.PREPARED:
+            return (Verdict.NOT_DONE,)
+        case State.REJECTED:
+            return () if record.final else (Verdict.NOT_DONE,)
+        case _:
+            return ()
+
+
+def handed(record: ActionRecord, events: Iterable[EventRecord]) -> Handed:
+    """Read a case from the events of its action."""
+    opened_at = record.review_at if record.review_at is not None else record.updated_at
+    owner, by_at, verdicts = "", opened_at + REVIEW_WITHIN_S, list[str]()
+    request_ids: dict[str, None] = {}
+    for event in events:
+        detail = _detail(event.detail)
+        request_id = detail.get("request_id")
+        if isinstance(request_id, str):
+            request_ids[request_id] = None
+        if event.at < opened_at:
+            continue
+        if isinstance(detail.get("owner"), str):
+            owner = detail["owner"]
+        if isinstance(detail.get("review_by"), int | float):
+            by_at = float(detail["review_by"])
+        said = detail.get("verdicts")
+        if isinstance(said, list):
+            verdicts = [str(word) for word in cast("list[object]", said)]
+    return Handed(owner, by_at, tuple(verdicts), tuple(request_ids))
+
+
+def assign(record: ActionRecord, *, owner: str, by_at: float, now: float) -> Move:
+    """Give a case to somebody, until when; nothing else changes."""
+    return note(record, By.PERSON, ASSIGNED, now, {"owner": owner, "review_by": by_at})
+
+
+def _detail(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

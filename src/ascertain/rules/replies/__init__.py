@@ -1,0 +1,1 @@
+"""What a reply claims, checked against the ledger: structured claims, and sentences."""
