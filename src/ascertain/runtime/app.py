@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 from ascertain.errors import ActionNotFound, ContractError
 from ascertain.model.contract import Contract
 from ascertain.runtime.action import Action
-from ascertain.runtime.approving import approve, decline, digest_of, release
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.clock import Clock, LedgerClock
@@ -23,6 +22,7 @@ from ascertain.runtime.registry import Entry, Registry, check_contract
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
 from ascertain.runtime.verdict import resolve
+from ascertain.runtime.waiting import WordOnWaiting
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
@@ -40,7 +40,7 @@ C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Ascertain:
+class Ascertain(WordOnWaiting):
     """Makes every tool call end in a known truth.
 
     :param url: where the ledger lives, ``sqlite:///ledger.db``.
@@ -263,42 +263,6 @@ class Ascertain:
         :raises MayStillArrive: "not done" while what was sent may still be on its way.
         """
         resolve(self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence)
-        return self.action(action_id)
-
-    def approve(self, action_id: str, *, by: str, digest: str) -> Action[Any]:
-        """A person approves one exact call that waits; it is sent within moments.
-
-        :param by: who approves, from the authenticated session of that person.
-        :param digest: of the call that was looked at (see :meth:`approval_digest`).
-        :raises NotAllowed: it waits for no approval, the digest names another call, the time has
-            passed, or whose wish it is cannot approve it.
-        """
-        approve(self.hands, action_id, by=by, digest=digest)
-        return self.action(action_id)
-
-    def approval_digest(self, action_id: str) -> str:
-        """The name of one exact call: tool, key, whose wish, and every argument.
-
-        :raises ActionNotFound: there is no such action.
-        """
-        return digest_of(self.hands, self.action(action_id).record)
-
-    def decline(self, action_id: str, *, by: str, why: str = "") -> Action[Any]:
-        """A person declines a call that waits; nothing was sent, and it is over.
-
-        :raises NotAllowed: it does not wait to be sent.
-        """
-        decline(self.hands, action_id, by=by, why=why)
-        return self.action(action_id)
-
-    def release(self, action_id: str, *, by: str) -> Action[Any]:
-        """Let go a call that was taken as manual work while its breaker was open.
-
-        It is sent now; what no worker has sent within five minutes is withdrawn.
-
-        :raises NotAllowed: it was not, the breaker is not closed, or the time has passed.
-        """
-        release(self.hands, action_id, by=by)
         return self.action(action_id)
 
     def make_worker(self, *, concurrency: int = 64) -> Worker:
