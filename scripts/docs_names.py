@@ -217,8 +217,9 @@ INSIDE = {"guarded", "guarded_async"}  # how tools reach their app
 
 
 def members(kind):
-    """Public methods and properties with their first sentence."""
-    for name, member in vars(kind).items():
+    """Public methods and properties with their first sentence, those of our own bases too."""
+    ours = [base for base in kind.__mro__ if base.__module__.startswith("ascertain.")]
+    for name, member in [item for base in ours for item in vars(base).items()]:
         thing = member.fget if isinstance(member, property) else member
         if name.startswith("_") or name in INSIDE:
             continue
