@@ -32,6 +32,8 @@ NO_FIELD = {
     "preconditions": "none",
     "consent": "none",
     "normalise": "none",
+    "breaker": "of a write `Breaker()`",
+    "approval": "False",
     "name": "of the function",
     "noun": "from the name",
 }
@@ -93,6 +95,12 @@ def refusal_rule():
     return table(
         ["field", "default", "unit", "means"], field_rows(RefusalRule, params(RefusalRule))
     )
+
+
+@block("breaker-fields")
+def breaker_fields():
+    rows = field_rows(promises.Breaker, params(promises.Breaker))
+    return table(["field", "default", "unit", "means"], rows)
 
 
 @block("key-format")
@@ -209,10 +217,9 @@ INSIDE = {"guarded", "guarded_async"}  # how tools reach their app
 
 
 def members(kind):
-    """Public methods and properties with their first sentence."""
-    inherited = [below for below in kind.__mro__[1:] if below.__module__ != "builtins"]
-    own = [*vars(kind).items(), *(pair for below in inherited for pair in vars(below).items())]
-    for name, member in own:
+    """Public methods and properties with their first sentence, those of our own bases too."""
+    ours = [base for base in kind.__mro__ if base.__module__.startswith("ascertain.")]
+    for name, member in [item for base in ours for item in vars(base).items()]:
         thing = member.fget if isinstance(member, property) else member
         if name.startswith("_") or name in INSIDE:
             continue

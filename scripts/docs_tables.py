@@ -4,6 +4,7 @@ import itertools
 import typing
 
 from ascertain.model.action import ActionRecord
+from ascertain.model.breaker import TURNS
 from ascertain.model.contract import Contract, LookupPromise
 from ascertain.model.outcome import RETRYABLE_KINDS, Evidence, Kind
 from ascertain.model.tables import RULES, State
@@ -34,6 +35,14 @@ def states():
 def diagram():
     arrows = [f"    {rule.start or '[*]'} --> {rule.end}: {rule.event}" for rule in RULES]
     return "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```"])
+
+
+@block("breaker")
+def breaker():
+    rows = [[f"`{r.start}`", f"`{r.turn}`", f"`{r.end}`", r.why] for r in TURNS]
+    arrows = [f"    {r.start} --> {r.end}: {r.turn}" for r in TURNS]
+    diagram = ["```mermaid", "stateDiagram-v2", "    [*] --> closed", *arrows, "```"]
+    return "\n".join([table(["from", "turn", "to", "why"], rows), "", *diagram])
 
 
 KINDS = {
@@ -210,6 +219,8 @@ def situations():
     values = dict.fromkeys(ActionRecord._fields[: ActionRecord._fields.index("state")], "")
     new = ActionRecord(**{**values, "created_at": 0.0, "send_by_at": 0.0})
     yield "`prepared`, `sent`", new.changed(state=State.SENT), plain
+    waits = new.changed(review="approval")
+    yield "`prepared`, waiting for approval or taken as manual work", waits, plain
     unknown = new.changed(state=State.UNKNOWN)
     yield "`unknown`, with a look-up", unknown, asked
     yield "`unknown`, without one", unknown, plain

@@ -11,6 +11,8 @@ from ascertain.model.words import (
     Absent,
     Accepted,
     Found,
+    FoundItems,
+    Items,
     NotSent,
     Processing,
     Receipt,
@@ -24,6 +26,7 @@ from ascertain.runtime.app import Ascertain
 from ascertain.runtime.attempt import Attempt, current_attempt, key
 from ascertain.runtime.deadline import deadline
 from ascertain.runtime.place import Step
+from ascertain.runtime.promises import Breaker
 from ascertain.runtime.scope import Session
 
 __all__ = [
@@ -33,9 +36,12 @@ __all__ = [
     "Ascertain",
     "AscertainError",
     "Attempt",
+    "Breaker",
     "Budget",
     "Found",
+    "FoundItems",
     "IntentConflict",
+    "Items",
     "KeyFormat",
     "NotAllowed",
     "NotSent",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import ascertain.demo
+from ascertain import Ascertain, Breaker, Budget
 from ascertain.cli.exits import MEANING
 from ascertain.cli.run import COMMANDS
 from tests.cli import shop as shops
@@ -40,7 +41,37 @@ def project(here, ledger, monkeypatch):
     shutil.copy(RECORDING, here / "calls.jsonl")
     monkeypatch.setenv("ASCERTAIN_LEDGER", "sqlite:///ledger.db")
     monkeypatch.setenv("ID", ledger["review"])
+    for name, value in waiting().items():
+        monkeypatch.setenv(name, value)
     return here
+
+
+def waiting():
+    """A call that waits for approval, one that was taken as manual work, and an open breaker."""
+    app = Ascertain("sqlite:///ledger.db", worker="none")
+    once = Budget(turn_sends=1, turn_s=1.0, send_deadline_s=0.5)
+
+    @app.tool(approval=True)
+    def refund(order: str) -> dict:
+        raise AssertionError("never sent")
+
+    def silent(name):
+        @app.tool(name=name, breaker=Breaker(after=1, group=name), budget=once)
+        def silent(n: int) -> dict:
+            raise TimeoutError
+
+        return silent
+
+    crm, post = silent("crm"), silent("post")
+    with app.session("chat-1", principal="u7"):
+        waits = refund(order="A123").id
+        crm(n=1)
+        post(n=1)
+        manual = post(n=2).id
+    app.hands.breaking.close("post", "li")
+    digest = app.approval_digest(waits)
+    app.close()
+    return {"WAITS": waits, "DIGEST": digest, "MANUAL": manual}
 
 
 @pytest.mark.parametrize("line", [line for line in DOCUMENTED if line not in FOR_EVER])

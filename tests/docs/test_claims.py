@@ -15,6 +15,8 @@ from ascertain import (
     Budget,
     Found,
     IntentConflict,
+    Items,
+    Receipt,
     RefusalRule,
     Refused,
     State,
@@ -384,6 +386,47 @@ def test_what_never_left_is_withdrawn_and_may_be_called_again(desk, order, nowhe
     if held is not None:
         held.__exit__(None, None, None)
     client.close()
+
+
+@shows("a call that a person has to approve")
+def test_exactly_what_was_approved_is_sent_once(desk, order):
+    create = desk.tool(approval=True)
+    with desk.session():
+        action = create(order_id=order)
+        assert (action.state, desk.posts(order)) == (State.PREPARED, [])
+        assert "waits for approval; nothing has been sent" in action.say()
+        desk.app.approve(action.id, by="li", digest=desk.app.approval_digest(action.id))
+        assert create(order_id=order).state is State.CONFIRMED
+        assert create(order_id=order).replayed
+    assert len(desk.posts(order)) == 1
+
+
+@shows("the provider keeps giving no answer")
+def test_the_tool_is_closed_for_automatic_sends(desk, world, order):
+    """Five times no answer in a row; the sixth call is not sent, and says so."""
+    create = desk.tool("blind")
+    for n in range(5):
+        world.script("blind", {"order": f"{order}-{n}"}, ["request_lost"])
+        with desk.session(f"chat-{n}"):
+            create(order_id=f"{order}-{n}")
+    with desk.session("chat-6"):
+        action = create(order_id=order)
+    assert (action.state, desk.posts(order)) == (State.PREPARED, [])
+    assert "left to a person, nothing has been sent" in action.say()
+
+
+@shows("some items of a batch are declined")
+def test_each_item_has_its_facts(desk):
+    @desk.app.tool(items="orders")
+    def cancel(orders: list[str]) -> Items:
+        return Items({"A1": Receipt("T1"), "A2": Refused("SHIPPED")})
+
+    with desk.session():
+        action = cancel(orders=["A1", "A2"])
+    facts = action.facts()
+    assert facts["workflow_state"] == "partially_completed"
+    states = [item["state"] for item in facts["actions"][0]["items"]]
+    assert states == ["confirmed", "rejected"]
 
 
 @shows("the disk is full before the send")

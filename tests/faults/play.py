@@ -72,6 +72,7 @@ class House:
             self.asynchronous[name] = self._async_tool(name, aclient)
 
     def said(self, name: str) -> dict[str, Any]:
+        """The contract; without a breaker, which a provider that is all faults would soon open."""
         provider = FIVE_CONTRACTS[name]
         promises = {"key_lifetime": provider.key_lifetime_s} if provider.honours_key else {}
         if provider.answers_key_first:
@@ -79,7 +80,7 @@ class House:
         return {
             "identity": ["order"], "budget": self.budget, "refusals": REFUSALS,
             "recount_after": self.recount_s, "via": [self.client, self.aclient], "receipt": "ref",
-            "receipt_required": True, **promises,
+            "receipt_required": True, "breaker": False, **promises,
         }  # fmt: skip
 
     def _sync_tool(self, name: str, client: httpx.Client) -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 from ascertain.model.chain import Course
 from ascertain.model.outcome import Evidence
 from ascertain.model.tables import State
-from ascertain.rules.decide import Lookup, View, decide
+from ascertain.rules.decide import Held, Lookup, View, decide
 
 FILE = Path(__file__).resolve().parent.parent / "golden" / "decide.txt"
 COMMAND = "python -m tests.laws.golden --write"
@@ -34,6 +34,7 @@ COLUMNS = {
     "sends_left": BOTH,
     "turn": BOTH,
     "leave": BOTH,
+    "held": tuple(Held),
 }
 
 # What is settled, and may therefore be disputed.
@@ -74,6 +75,12 @@ def absence_is_known_by_asking(view):
     return view.state is State.UNKNOWN and view.lookup is Lookup.NONE and asked
 
 
+def only_a_send_is_held(view):
+    """What is under way or settled is not about to be sent."""
+    under_way = view.state is State.SENT or view.state in SETTLED or view.final
+    return view.held is not Held.NO and under_way
+
+
 IMPOSSIBLE = (
     final_is_of_rejections,
     disputes_are_of_what_is_settled,
@@ -81,6 +88,7 @@ IMPOSSIBLE = (
     evidence_begins_anew_with_each_send,
     counting_is_of_what_is_settled,
     absence_is_known_by_asking,
+    only_a_send_is_held,
 )
 
 

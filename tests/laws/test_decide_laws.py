@@ -5,7 +5,7 @@ import pytest
 from ascertain.model.chain import Course
 from ascertain.model.outcome import Evidence
 from ascertain.model.tables import State, terminal
-from ascertain.rules.decide import SENTENCES, Decision, Lookup, Reason, What, decide
+from ascertain.rules.decide import SENTENCES, Decision, Held, Lookup, Reason, What, decide
 from tests.laws.golden import IMPOSSIBLE, every_view, possible_views, why_impossible
 
 VIEWS = [(view, decide(view)) for view in possible_views()]
@@ -85,9 +85,34 @@ def test_req_F13_the_background_never_stops_for_a_turn():
 
 
 def test_best_effort_asks_no_person_unless_evidence_contradicts_what_was_settled():
+    """Or nothing may be sent before a person has said so."""
+
     def law(view, said):
         undo = said.reason in (Reason.UNDO_STUCK, Reason.UNDO_TOO_LATE)
-        return not (view.leave and said.what is What.REVIEW) or view.disputed or undo
+        asks = view.leave and said.what is What.REVIEW
+        return not asks or view.disputed or undo or view.held is not Held.NO
+
+    assert not breaking(law)
+
+
+def test_req_U10_req_F17_what_is_held_is_not_sent_whatever_else_is_known():
+    assert not breaking(lambda view, said: view.held is Held.NO or said.what not in SENDS)
+
+
+def test_req_U10_what_waits_for_approval_is_withdrawn_when_its_time_has_passed():
+    def law(view, said):
+        waits = view.state is State.PREPARED and view.held is Held.APPROVAL
+        return not waits or view.wanted or said.what is What.WITHDRAW
+
+    assert not breaking(law)
+
+
+def test_req_F17_an_open_breaker_stops_no_look_up():
+    def law(view, said):
+        if view.held is not Held.CIRCUIT or view.state is not State.UNKNOWN:
+            return True
+        free = decide(view._replace(held=Held.NO))
+        return free.what in SENDS or said == free
 
     assert not breaking(law)
 

@@ -76,6 +76,7 @@ class Next(NamedTuple):
     `write`: `(before, after, drafts)` or None. `frozen`: it needs a sender to wake that had lost its
     lease. `reason`: of the decision that was taken, or None. `heard`: the outcome that a sender
     writes, or "". `fenced`: it was written by a hand whose lease somebody had taken over.
+    `withheld`: it was told that it must not send.
     """
 
     label: tuple
@@ -86,6 +87,7 @@ class Next(NamedTuple):
     reason: object = None
     heard: str = ""
     fenced: bool = False
+    withheld: bool = False
 
 
 class Codes:
@@ -296,13 +298,14 @@ class Machine:
         if step.then != "wait":
             yield self._stepped(state, hand, rest, step, label, WENT_ON)
         if step.permit:
-            for word in ("no", "unknown"):
+            for word in self.variant.permits:
                 if self.may(state, "permit"):
                     other = self.production.go_on(
                         basis, hand.process, start, turn, self.gone(state), word
                     )
-                    label = ("is not permitted", hand.process, word)
-                    yield self._stepped(state, hand, rest, other, label, None, faults=1)
+                    label = ("is not permitted", hand.process, getattr(word, "why", word))
+                    made = self._stepped(state, hand, rest, other, label, None, faults=1)
+                    yield made._replace(withheld=True)
 
     def _asked(self, state, hand, rest):
         basis = self._basis(hand, state.record)

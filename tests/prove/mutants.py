@@ -21,7 +21,9 @@ from tests.prove.variants import (
     MUTE,
     NEITHER,
     NEVER_FINAL,
+    OPENED,
     TURN_LOOKUP,
+    UNAPPROVED,
     UNSENT,
 )  # fmt: skip
 
@@ -130,6 +132,10 @@ GROUNDS = {
     "resend what nobody can ask for": (bad(NEITHER, 1),),
     "ask for ever": (bad(NEVER_FINAL, 1, "lost"),),
     "a fenced key is sent again": (bad(FENCING, 1),),
+    "send what is held back": (bad(UNAPPROVED, 2, "permit,slow"),),
+    "an approval that is gone is forgotten": (bad(UNAPPROVED, 2, "permit,slow"),),
+    "what waits for approval is left alone": (bad(UNAPPROVED, 2, "permit,not_sent"),),
+    "what an open breaker holds is left alone": (bad(OPENED, 2, "permit,slow"),),
     "compare state only": (bad(FENCING, 1), bad(KEY_LOOKUP, 2, "pause,lost")),
 }
 

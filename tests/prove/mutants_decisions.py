@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from ascertain.flow import pursue
+from ascertain.flow.effects import Withheld
 from ascertain.model.contract import Repeat
 from ascertain.model.tables import Event, State
 from ascertain.rules import budget, view
@@ -168,4 +170,31 @@ mutant(
 mutant(
     "a fenced key is sent again", "a key that was put an end to is used again",
     (view, "_key_is_dead", lambda record, contract: False),
+)  # fmt: skip
+
+# ------------------------------------------------------------------------------ what is held back
+
+
+def _always_cleared(record, real=pursue.permit):
+    """Whatever is said of approvals and breakers, it counts as a yes."""
+    said = yield from real(record)
+    return "yes" if isinstance(said, Withheld) else said
+
+
+mutant(
+    "send what is held back", "neither approval nor breaker is listened to",
+    (pursue, "permit", _always_cleared),
+    reasons=(Reason.APPROVAL, Reason.CIRCUIT_OPEN), rows=((State.PREPARED, Event.SEND),),
+)  # fmt: skip
+mutant(
+    "an approval that is gone is forgotten", "nobody is asked for a new one",
+    *instead(Reason.APPROVAL_EXPIRED, What.RESEND), reasons=(Reason.APPROVAL_EXPIRED,),
+)  # fmt: skip
+mutant(
+    "what waits for approval is left alone", "without a case",
+    *instead(Reason.APPROVAL, What.DONE), reasons=(Reason.APPROVAL,),
+)  # fmt: skip
+mutant(
+    "what an open breaker holds is left alone", "nobody comes back to it",
+    *instead(Reason.CIRCUIT_OPEN, What.DONE), reasons=(Reason.CIRCUIT_OPEN,),
 )  # fmt: skip

@@ -97,8 +97,8 @@ def instead(reason, what, **only):
 def sees(**fields):
     """`view_of` sees some fields otherwise."""
 
-    def mutated(record, contract, now, turn, around=None):
-        return view_of(record, contract, now, turn, around)._replace(**fields)
+    def mutated(record, contract, now, turn, around=None, **held):
+        return view_of(record, contract, now, turn, around, **held)._replace(**fields)
 
     return tuple((module, "view_of", mutated) for module in DECIDERS)
 

@@ -254,7 +254,7 @@ class Production:
                 case Advance():
                     if wrote:
                         return replace(step, then="go_on", turn=turn)
-                    reason = reasons[0] if reasons else None
+                    reason = reasons[-1] if reasons else None
                     step = Step(
                         self.number(effect.after), effect.drafts, "end", None, reason, asked
                     )
@@ -264,7 +264,7 @@ class Production:
                 case Ask():
                     if wrote:
                         return replace(step, then="go_on", turn=turn)
-                    return Step(None, (), "ask", turn, reasons[0])
+                    return Step(None, (), "ask", turn, reasons[-1])
                 case Pause():
                     return replace(step, then="go_on" if wrote else "wait", turn=turn)
                 case _:

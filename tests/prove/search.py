@@ -139,7 +139,8 @@ class Search:
                 at += 1
                 continue
             first = first_asleep = (9, NO_SUCCESSOR)
-            for label, rank, new, write, frozen, reason, heard, fenced in self._next(order[at]):
+            for made in self._next(order[at]):
+                label, rank, new, write, frozen, reason, heard, fenced, withheld = made
                 transitions += 1
                 if reason is not None:
                     report.reasons[reason] += 1
@@ -147,6 +148,8 @@ class Search:
                 if fenced and not bad:
                     story = "a write was taken from a former holder of the lease"
                     bad = [inv.Violation(invariant=inv.SINGLE_WINNER, action="a1", story=story)]
+                if withheld and write and not bad:
+                    bad = inv.held_back(self.production.records[write[1]], write[2])
                 if label[0] == "takes the action" and not bad:
                     bad = self._taken(order[at])
                 where = index.get(new)

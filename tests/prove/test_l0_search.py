@@ -18,7 +18,7 @@ from tests.prove.variants import VARIANTS, sized
 SIZE = os.environ.get("ASCERTAIN_SEARCH", "gate")
 LEAST = {"gate": 1_000_000, "long": 10_000_000}
 # Evidence that moves nothing comes only to what is not at rest.
-QUIET = {(State.PREPARED, Event.NOTE), (State.COMPENSATED, Event.NOTE)}
+QUIET = {(State.COMPENSATED, Event.NOTE)}
 
 _reports = {}
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from ascertain import Absent, Ascertain, Budget, Found, Receipt, RefusalRule, key
+from ascertain import Absent, Ascertain, Breaker, Budget, Found, Receipt, RefusalRule, key
 from ascertain.flow import call as call_flow
 from ascertain.flow import pursue as pursue_flow
 from ascertain.model.outcome import Report
@@ -127,6 +127,8 @@ def test_every_reason_is_reached_by_some_run(heard, tmp_path):
         play("blind", ["reply_lost"])  # cannot ask
         play("blind", ["reply_lost"], on_unknown="leave")  # left open
         _nobody_listens(runs)
+        _nobody_approves(runs)
+        _provider_is_down(runs)
         _contradiction(runs)
         _frozen_sender(runs)
         _joined_after_a_crash(runs)
@@ -147,6 +149,27 @@ def _nobody_listens(runs: Runs) -> None:
     pass_until(app, lambda app: app.ledger.find(Filter())[0].terminal)
     app.close()
     nowhere.close()
+
+
+def _nobody_approves(runs: Runs) -> None:
+    """It waits, the same call joins it, and then its time has passed."""
+    app, tool = runs.app("blind", approval=True, approval_within=0.3)
+    with app.session("s", principal="u"):
+        tool(order="W")
+        assert tool(order="W").how == "joined"
+    pass_until(app, lambda app: app.ledger.find(Filter())[0].terminal)
+    app.close()
+
+
+def _provider_is_down(runs: Runs) -> None:
+    """One lost answer is enough for this breaker: the repeat is held."""
+    said = {"budget": replace(QUICK, turn_sends=1), "breaker": Breaker(after=1, cool_down=0.2)}
+    app, tool = runs.app("keyed", **said)
+    runs.world.script("keyed", {"order": "P"}, ["request_lost"])
+    with app.session("s", principal="u"):
+        tool(order="P")
+    pass_until(app, lambda app: app.ledger.find(Filter())[0].terminal)
+    app.close()
 
 
 def _contradiction(runs: Runs) -> None:

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+from ascertain.flow.effects import Withheld
 from ascertain.model.action import ActionRecord
+from ascertain.model.breaker import Breaker
 from ascertain.model.contract import Budget, Contract, LookupPromise, OnUnknown, Repeat
+from ascertain.rules.decide import Held
 from tests.prove.ledger import Ledger
 from tests.prove.production import NOW, PREPARED
 from tests.prove.provider import Provider
@@ -23,6 +26,7 @@ class Variant:
     `zombie`: how long after its commit an attempt may still leave (None: for ever).
     `overdue`: how long after its promise a request may still arrive (0: the promise is kept).
     `heals`: whatever of this goes wrong, no person is needed.
+    `permits`: what may be said, beside "yes", when a late send asks whether it may go.
     """
 
     name: str
@@ -39,6 +43,7 @@ class Variant:
     joins: int = 0
     turn: tuple = (1, NOW + 1)
     heals: bool = False
+    permits: tuple = ("no", "unknown")
     ledger: Ledger = Ledger()
     prepared: ActionRecord = PREPARED
 
@@ -75,6 +80,11 @@ TURNS = frozenset({"crash", "slow", "lost", "throttle", "silent", "lag"})
 # Work that ends after the recount is seen by nobody: a limit that is known.
 RETRYING = (COMMON | ASK | {"retry"}) - {"work"}
 EXPIRING = COMMON | ASK | {"copy"}
+
+OPEN = Withheld(held=Held.CIRCUIT, why="circuit_open", until=NOW + 2)
+OPEN_ASKING = Withheld(held=Held.CIRCUIT, why="circuit_open", until=NOW + 2, ask=True)
+UNGIVEN = Withheld(held=Held.APPROVAL, why="approval", until=NOW)
+GONE = Withheld(held=Held.APPROVAL, why="approval_expired", until=NOW)
 
 KEY_LOOKUP = Variant(
     name="key and look-up",
@@ -211,14 +221,33 @@ DENIED = KEY_LOOKUP.but(
     name="key and look-up, permission withdrawn",
     kinds=frozenset({"permit", "slow", "crash", "silent"}),
 )
+OPENED = KEY_LOOKUP.but(
+    name="key and look-up, a breaker that opens",
+    contract=contract(repeat=Repeat.BY_KEY, breaker=Breaker(manual_s=3)),
+    kinds=frozenset({"permit", "not_sent", "throttle", "slow", "silent", "crash"}),
+    permits=(OPEN, OPEN_ASKING),
+)
+OPENED_BLIND = NEITHER.but(
+    name="neither, a breaker that opens",
+    contract=contract(lookup=False, breaker=Breaker(manual_s=3)),
+    kinds=frozenset({"permit", "not_sent", "throttle", "crash"}),
+    permits=(OPEN,),
+    verdicts=0,
+)
+UNAPPROVED = KEY_LOOKUP.but(
+    name="key and look-up, an approval that is gone",
+    kinds=frozenset({"permit", "not_sent", "throttle", "slow", "silent", "crash"}),
+    permits=(UNGIVEN, GONE),
+)
 BROKEN = LOOKUP_ONLY.but(
     name="look-up only, a promise of settling that is broken", overdue=2,
     kinds=frozenset({"crash", "lost", "slow"}),
 )  # fmt: skip
 
 VARIANTS = [
-    *FIVE, COVERED, COVERED_ONLY, LATE_REFUSALS, HEALING, EXPIRES, EXPIRES_LOOKUP, ELSEWHERE, NEVER_FINAL, UNIQUE, RETRIES,
-    LEFT, LEFT_LOOKUP, HARMLESS, JUDGED, TURN, TURN_LOOKUP, OVERRUN, MUTE, DYING, UNSENT, DENIED, BROKEN,
+    *FIVE, COVERED, COVERED_ONLY, LATE_REFUSALS, HEALING, EXPIRES, EXPIRES_LOOKUP, ELSEWHERE,
+    NEVER_FINAL, UNIQUE, RETRIES, LEFT, LEFT_LOOKUP, HARMLESS, JUDGED, TURN, TURN_LOOKUP, OVERRUN,
+    MUTE, DYING, UNSENT, DENIED, OPENED, OPENED_BLIND, UNAPPROVED, BROKEN,
 ]  # fmt: skip
 
 

@@ -79,9 +79,8 @@ class Desk:
             session.call("query_order", {"which": "old"})
         with (
             app.session("chat-42", principal="u7", turn="2") as session,
-            self.wish(session) as wish,
+            self.wish(session),
         ):
-            session = wish.session if wish is not None else session
             session.call("query_order", {"which": "new"})
             session.call("refund", {})
         app.close()
@@ -92,9 +91,8 @@ class Desk:
         deadline = 200
         with (
             app.session("chat-42", principal="u7", turn="2") as session,
-            self.wish(session) as wish,
+            self.wish(session),
         ):
-            session = wish.session if wish is not None else session
             session.call("query_order", {"which": "new"})
             while not session.call("refund", {}).confirmed and deadline:
                 app.recover()

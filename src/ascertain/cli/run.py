@@ -34,6 +34,8 @@ COMMANDS = {
     "sli": "Do chained calls come to their end?",
     "review": "What waits for a person, and the person's answer.",
     "resolve": "A person's verdict: it happened, or it did not.",
+    "approve": "A person's word on a call that waits: approve, decline, release.",
+    "breakers": "Which tools are closed for automatic sends.",
     "export": "Actions, keys and receipts; personal data masked.",
     "worker": "Take up open actions until told to stop.",
     "doctor": "Examine a ledger and, with an app, its tools.",

@@ -78,7 +78,7 @@ def _facts(story: Story) -> list[tuple[str, Cell]]:
         ("contract", promises),
         ("attempts", _attempts(record)),
     ]
-    if story.arguments is not None:
+    if story.arguments is not None and story.asked is None:  # what is to be approved is not cut
         rows.append(("arguments", _json(story.arguments)))
     if story.result is not None:
         rows.append(("result", _json(story.result)))
@@ -95,8 +95,24 @@ def _facts(story: Story) -> list[tuple[str, Cell]]:
         rows.append(("may live", f"{alive}: it could still send"))
     if record.review is not None:
         rows.append(("review", (sentence_of(record.review), "warn")))
+    rows += _asked(story)
     rows.append(("next", story.upcoming.in_words(now)))
     rows += [(f"told {language}", said) for language, said in story.told.items()]
+    return rows
+
+
+def _asked(story: Story) -> list[tuple[str, Cell]]:
+    """What is to be approved, exactly, and by which digest."""
+    asked = story.asked
+    if asked is None:
+        return []
+    values = (
+        f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in asked.arguments.items()
+    )
+    rows: list[tuple[str, Cell]] = [("to approve", "; ".join(values))]
+    whom = " by another person" if asked.by_other else ""
+    rows.append(("digest", (asked.digest, "title")))
+    rows.append(("until", f"{day_and_time(asked.until)}{whom}"))
     return rows
 
 

@@ -17,6 +17,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advanced, Beside, Contested, Lost
 from ascertain.model.outcome import Effect, Outcome, Report
 from ascertain.model.tables import By, State
+from ascertain.model.words import Items
 from ascertain.rules import evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.context import brought_by
@@ -73,7 +74,8 @@ def land(
         move = _judge(setting, mine, record, report, outcome, turn)
         if mine.mode == OBSERVED:
             move = move._replace(after=move.after.changed(due_at=None))  # nobody acts on it
-        result = report.result if outcome.effect is Effect.CONFIRMED else None
+        told = outcome.effect is Effect.CONFIRMED or isinstance(report.value, Items)
+        result = report.result if told else None
         beside = brought(setting, record, move, result) if setting.contract.provides else ()
         try:
             reply = yield from advance(record, move, result, beside=beside)

@@ -19,7 +19,7 @@ from ascertain.model.chain import Joins
 from ascertain.model.operations import Beside, Blocked, MustReplace, Reserve, Take
 from ascertain.model.outcome import Effect, Kind, Outcome, Report
 from ascertain.model.tables import By, Event, State
-from ascertain.rules import fold
+from ascertain.rules import approval, fold
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.decide import What, decide
 from ascertain.rules.moves import Move
@@ -27,6 +27,18 @@ from ascertain.rules.news.classify import classify
 from ascertain.rules.view import view_of
 
 BORN = Draft(None, Event.PREPARE, State.PREPARED, By.CALL, "prepared", 0, {})
+
+
+class Hold(NamedTuple):
+    """Why a call is stored and not sent: it waits for a person, under a case of its own.
+
+    :param why: the case, ``approval`` or ``circuit_open``. :param until: for how long.
+    :param digest: names the exact call that is to be approved, of its record and arguments.
+    """
+
+    why: str
+    until: float
+    digest: Callable[[ActionRecord, str], str] | None = None
 
 
 class Wanted(NamedTuple):
@@ -37,6 +49,7 @@ class Wanted(NamedTuple):
     :param denied: why it must not be sent (permission, precondition): recorded, never sent.
     :param beside: what has to hold, or to be written, when the intent is stored.
     :param told: what the first event says of how the call came about.
+    :param hold: why it is not sent before a person says so.
     """
 
     record: ActionRecord
@@ -46,6 +59,7 @@ class Wanted(NamedTuple):
     denied: tuple[Kind, str] | None = None
     beside: tuple[Beside, ...] = ()
     told: Mapping[str, Any] | None = None
+    hold: Hold | None = None
 
     @property
     def born(self) -> Draft:
@@ -74,11 +88,11 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
     """
     prepared = wanted.record
     while True:
-        first = _first_move(setting, prepared, wanted.denied)
+        first = _first_move(setting, prepared, wanted)
         reply = yield from reserve(
             Reserve(
                 record=first.after,
-                drafts=(wanted.born, *first.drafts),
+                drafts=first.drafts,
                 arguments=wanted.arguments,
                 contract_json=wanted.contract_json,
                 beside=wanted.beside,
@@ -95,7 +109,7 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
         prepared = wanted.rebuild(reply.previous)
     if reply.via != "new":
         return (yield from _again(setting, prepared, reply.record, reply.via, turn))
-    if wanted.denied is not None:
+    if reply.record.state is not State.SENT:
         return Ended(reply.record, "new")
     turn = turn.spend()
     landed = yield from make_attempt(setting, reply.record, turn)
@@ -136,17 +150,33 @@ _READ_ENDS = {
 }
 
 
-def _first_move(setting: Setting, prepared: ActionRecord, denied: tuple[Kind, str] | None) -> Move:
+def _first_move(setting: Setting, prepared: ActionRecord, wanted: Wanted) -> Move:
+    """How the intent is stored: on its way, refused before anything is sent, or waiting."""
     now = setting.clock()
-    if denied is not None:
-        kind, reason = denied
+    if wanted.denied is not None:
+        kind, reason = wanted.denied
         move = fold.withdraw(prepared, by=By.CALL, reason=reason, now=now)
-        return move._replace(after=move.after.changed(kind=kind))
+        return Move(move.after.changed(kind=kind), (wanted.born, *move.drafts))
+    if wanted.hold is not None:
+        return _held(prepared, wanted, wanted.hold, now)
     lease_until = now + setting.contract.budget.send_deadline_s + setting.lease_s
-    return fold.send(
+    move = fold.send(
         prepared, setting.contract, sender=setting.sender, lease_until=lease_until, now=now,
         by=By.CALL,
     )  # fmt: skip
+    return Move(move.after, (wanted.born, *move.drafts))
+
+
+def _held(prepared: ActionRecord, wanted: Wanted, hold: Hold, now: float) -> Move:
+    """Stored under a case; what is asked for is said in the first event, which is covered."""
+    held = prepared.changed(
+        reason=hold.why, review=hold.why, review_at=now, send_by_at=hold.until, due_at=hold.until
+    )
+    detail: dict[str, object] = {"until": hold.until}
+    if hold.digest is not None:
+        detail = approval.request_detail(held, hold.digest(held, wanted.arguments))
+    born = wanted.born
+    return Move(held, (born._replace(reason=hold.why, detail={**born.detail, **detail}),))
 
 
 def _again(

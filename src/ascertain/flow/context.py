@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ascertain.errors import AscertainError
-from ascertain.flow.call import Ended, Wanted, call, read
+from ascertain.flow.call import Ended, Hold, Wanted, call, read
 from ascertain.flow.effects import Flow, Look, Setting, admit, look, reserve, tell, vet
 from ascertain.flow.gate import Held, Need, Passage, Passed, pass_gate, refuse
 from ascertain.model.operations import Reserve, Reserved
@@ -44,14 +44,16 @@ def write_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
         wanted, values = passed.made
         if need.chained:
             wanted = yield from admit(wanted, need.place)
-        denied = wanted.denied or (yield from vet(values))
+        said = yield from vet(values)
+        hold, denied = (said, None) if isinstance(said, Hold) else (None, said)
+        denied = wanted.denied or denied
         pledges = () if denied is not None else tuple(setting.contract.provides)
         needs = Needs(
             now=setting.clock(), expires_at=need.expires_at, epoch=need.epoch, pledges=pledges,
             read=tuple((key, seen.version) for key, seen in passed.read.items()),
         )  # fmt: skip
         wanted = wanted._replace(
-            denied=denied, beside=(*wanted.beside, needs), told=_told(passage, passed)
+            denied=denied, hold=hold, beside=(*wanted.beside, needs), told=_told(passage, passed)
         )
         ended = yield from call(setting, wanted, turn)
         if ended.blocked is None:

@@ -27,9 +27,10 @@ from ascertain.model.operations import (
     Take,
     Taken,
 )
-from ascertain.model.outcome import Kind, Report
+from ascertain.model.outcome import Report
 from ascertain.model.session import Memory, Remembered
 from ascertain.rules.chain import advance_of
+from ascertain.rules.decide import Held
 from ascertain.rules.moves import Move
 
 
@@ -76,9 +77,36 @@ class Inquire:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """May it (still) be sent? reply: ``yes``, ``no``, or ``unknown`` when it cannot be checked."""
+    """May it (still) be sent? reply: ``yes``, ``no``, or ``unknown`` when it cannot be checked.
+
+    Where sends of this tool wait for more than permission, :class:`Cleared` or :class:`Withheld`.
+    """
 
     record: ActionRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """It may be sent, by this approval (the number of its event)."""
+
+    approval: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withheld:
+    """It is permitted, and yet nothing may be sent now.
+
+    :param held: what holds it back. :param why: a stable code.
+    :param until: when to come back. :param ask: the provider may be asked whether it answers.
+    """
+
+    held: Held
+    why: str
+    until: float
+    ask: bool = False
+
+
+Permission = str | Cleared | Withheld
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +209,9 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Vet:
-    """These are the arguments; reply: why they must not be sent (kind and reason), or None."""
+    """These are the arguments; reply: why they must not be sent (kind and reason), why the call
+    waits for a person (a ``Hold``), or None.
+    """
 
     values: dict[str, Any]
 
@@ -269,8 +299,8 @@ def inquire(senders: tuple[str, ...]) -> Flow[frozenset[str]]:
     return reply
 
 
-def permit(record: ActionRecord) -> Flow[str]:
-    reply: str = yield Permit(record)
+def permit(record: ActionRecord) -> Flow[Permission]:
+    reply: Permission = yield Permit(record)
     return reply
 
 
@@ -317,8 +347,8 @@ def fetch(tool: str, like: str) -> Flow[bool]:
     return reply
 
 
-def vet(values: dict[str, Any]) -> Flow[tuple[Kind, str] | None]:
-    reply: tuple[Kind, str] | None = yield Vet(values)
+def vet(values: dict[str, Any]) -> Flow[Any]:
+    reply = yield Vet(values)
     return reply
 
 

@@ -10,17 +10,27 @@ from dataclasses import dataclass
 from ascertain.errors import AscertainError
 from ascertain.flow.attempt import brought, make_attempt, told_without_ledger
 from ascertain.flow.compensate import UNDO_CASES, UNDO_LOOK_S, compensate, open_case
-from ascertain.flow.effects import Flow, Setting, advance, ask, pause, permit, survey
+from ascertain.flow.effects import (
+    Cleared,
+    Flow,
+    Setting,
+    Withheld,
+    advance,
+    ask,
+    pause,
+    permit,
+    survey,
+)
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around
 from ascertain.model.operations import Advanced, Beside, Contested, Lost
 from ascertain.model.outcome import Evidence, Outcome
 from ascertain.model.session import StillNeeds
 from ascertain.model.tables import By, State
-from ascertain.rules import budget, evidence, fold
+from ascertain.rules import breaker, budget, evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.chain import STOPPED, TURNED
-from ascertain.rules.decide import Decision, Reason, What, decide
+from ascertain.rules.decide import Decision, Held, Reason, What, decide
 from ascertain.rules.gate import GateReason
 from ascertain.rules.moves import Move
 from ascertain.rules.news.classify import judge_lookup
@@ -151,7 +161,11 @@ def _send(
     beside: tuple[Beside, ...] = ()
     if record.state is State.PREPARED and setting.contract.context_keys:
         beside = (StillNeeds(now=now),)
-    match (yield from permit(record)):
+    permission = yield from permit(record)
+    match permission:
+        case Withheld():
+            held = yield from _hold_back(setting, record, turn, permission)
+            return Advanced(record=held)
         case "no":
             if record.state is State.PREPARED:
                 move = fold.withdraw(record, by=By.WORKER, reason="permission", now=now)
@@ -168,12 +182,46 @@ def _send(
                 lease_until=now + covers + setting.lease_s,
                 now=now,
                 by=By.CALL if turn is not None else By.WORKER,
+                approval=permission.approval if isinstance(permission, Cleared) else None,
             )
     reply = yield from advance(record, move, beside=beside)
     if isinstance(reply, Lost) and reply.blocked not in ("", TURNED, STOPPED):
         move = fold.withdraw(record, by=By.WORKER, reason=str(GateReason.STALE), now=now)
         reply = yield from advance(record, move)
     return reply
+
+
+def _hold_back(
+    setting: Setting, record: ActionRecord, turn: Turn | None, withheld: Withheld
+) -> Flow[ActionRecord]:
+    """It would be sent now, and must not be: decided anew, knowing that."""
+    now = setting.clock()
+    until = max(now, withheld.until)
+    decision = decide(view_of(record, setting.contract, now, turn, held=withheld.held))
+    match decision.what:
+        case What.LOOK_UP if withheld.ask:
+            unanswered = record.unanswered
+            record, lost = yield from look_up(setting, record, turn)
+            if lost or record.lease_owner != setting.sender:
+                return record
+            # an answer may have let one send through; come back soon, and not at once for ever
+            soon = setting.clock() + setting.contract.budget.backoff_s
+            answered = record.unanswered == unanswered
+            return (yield from _let_go(setting, record, soon if answered else until))
+        case What.LOOK_UP | What.HOLD:
+            return (yield from _let_go(setting, record, until))
+        case What.REVIEW if withheld.held is Held.CIRCUIT:
+            manual_s = setting.contract.breaker.manual_s if setting.contract.breaker else 0.0
+            by_then = budget.manual_until(record, setting.contract, now + manual_s)
+            move = breaker.taken_by_hand(record, until=by_then, now=now)
+        case What.REVIEW:
+            move = evidence.open_review(record, reason=withheld.why, now=now)
+            if record.state is State.PREPARED:
+                move = move._replace(after=move.after.changed(due_at=record.send_by_at))
+        case _:
+            return (yield from _end(setting, record, decision))
+    reply = yield from advance(record, move)
+    return reply.record
 
 
 def _come_back(setting: Setting, record: ActionRecord, at: float) -> Flow[ActionRecord]:
@@ -200,7 +248,9 @@ def _end(setting: Setting, record: ActionRecord, decision: Decision) -> Flow[Act
         case What.HOLD if decision.reason is Reason.UNDO_WAITS:
             return (yield from _let_go(setting, record, now + UNDO_LOOK_S))  # or when it is woken
         case _:
-            move = fold.hold(record, due_at=None, now=now)
+            # a case that holds back what was not sent ends with the time in which it was wanted
+            waits = record.state is State.PREPARED and decision.what is What.REVIEW
+            move = fold.hold(record, due_at=record.send_by_at if waits else None, now=now)
     reply = yield from advance(record, move)
     return reply.record
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ascertain.model.breaker import Breaker
+
 
 class Repeat(StrEnum):
     """Why a write may be repeated at all."""
@@ -31,6 +33,14 @@ class OnUnknown(StrEnum):
 
     REVIEW = "review"
     LEAVE = "leave"
+
+
+class Approval(StrEnum):
+    """Which calls of a tool wait for a person's approval before anything is sent."""
+
+    NONE = "none"
+    BY_RULE = "by_rule"
+    ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +140,12 @@ class Contract:
     :param either: parameter to the context key that fills it where the caller does not.
     :param optional_context: keys without which the tool can be called all the same.
     :param fresh_s: context key to how old its value may be, in seconds.
+    :param approval: whether a call waits for a person's approval; ``by_rule``: a rule of the server
+        says for each call whether it does.
+    :param approval_within_s: how long after the call it may be approved and sent.
+    :param approval_by_other: whose wish it is cannot approve it.
+    :param breaker: when it is closed for automatic sends; None: never.
+    :param items: the list parameter of a batch, whose answer tells of each item; '' = no batch.
     """
 
     tool: str
@@ -159,6 +175,11 @@ class Contract:
     undoes: str = ""
     budget: Budget = Budget()
     send_by_s: float | None = None
+    approval: Approval = Approval.NONE
+    approval_within_s: float = 3600.0
+    approval_by_other: bool = False
+    breaker: Breaker | None = None
+    items: str = ""
     redact: tuple[str, ...] = ()
     provides: Mapping[str, str] = field(default_factory=dict[str, str])
     context: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -220,6 +241,8 @@ def contract_from_json(text: str) -> Contract:
     known["budget"] = Budget(**known.get("budget", {}))
     if known.get("lookup"):
         known["lookup"] = LookupPromise(**known["lookup"])
+    if known.get("breaker"):
+        known["breaker"] = Breaker(**known["breaker"])
     known["refusals"] = tuple(RefusalRule(**rule) for rule in known.get("refusals", ()))
     for name in (
         "identity",
@@ -232,7 +255,10 @@ def contract_from_json(text: str) -> Contract:
     ):
         if name in known:
             known[name] = tuple(known[name])
-    for name, kind in (("once_per", OncePer), ("repeat", Repeat), ("on_unknown", OnUnknown)):
+    for name, kind in (
+        ("once_per", OncePer), ("repeat", Repeat), ("on_unknown", OnUnknown),
+        ("approval", Approval),
+    ):  # fmt: skip
         if name in known:
             known[name] = kind(known[name])
     return Contract(**known)

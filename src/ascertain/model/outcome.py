@@ -142,7 +142,10 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One look-up, judged. ``evidence`` is None when it found or refused."""
+    """One look-up, judged. ``evidence`` is None when it found or refused.
+
+    :param partly: of a batch, some items were found and the others refused.
+    """
 
     found: bool = False
     refused: bool = False
@@ -155,3 +158,4 @@ class Answer:
     code: str | None = None
     count: int = 1
     ask_after_s: float | None = None
+    partly: bool = False

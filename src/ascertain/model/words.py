@@ -8,6 +8,7 @@ answer: a search that broke is not absence.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -71,6 +72,18 @@ class Accepted:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Items:
+    """A body's answer for a batch: what became of each item, by the item's key.
+
+    ``Items({"A1": Receipt("T1"), "A2": Refused("CLOSED"), "A3": Accepted("job-7")})``. An item that
+    is left out, or None, has no answer.
+    """
+
+    told: Mapping[str, Receipt | Refused | Accepted | None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Found:
     """The look-up found the effect: its reference, and the value if the record holds it.
 
@@ -102,8 +115,6 @@ class AbsentType:
 
 Absent: Final = AbsentType()
 
-LookupSays = Found | AbsentType | Refused | Processing
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -120,3 +131,14 @@ class Undone:
     key: str
     provider_ref: str | None
     arguments: dict[str, Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FoundItems:
+    """The look-up's answer for a batch: what the provider has of each item, by the item's key."""
+
+    told: Mapping[str, Found | AbsentType | Refused | Processing | None]
+
+
+LookupSays = Found | FoundItems | AbsentType | Refused | Processing

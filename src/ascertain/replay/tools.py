@@ -67,7 +67,10 @@ def _write(
     if contract.startswith("key"):
         promises["key_lifetime"] = "24h"
 
-    @app.tool(name=tool, noun=tool, budget=WRITES, refusals=REFUSALS, receipt="ref", **promises)
+    @app.tool(
+        name=tool, noun=tool, budget=WRITES, refusals=REFUSALS, receipt="ref", breaker=False,
+        **promises,
+    )  # fmt: skip
     async def write(arguments: dict[str, Any]) -> dict[str, Any] | Accepted:
         conv = current_attempt().session
         body = {"conv": conv, "arguments": arguments}

@@ -7,7 +7,9 @@ from itertools import islice
 
 from ascertain.errors import LookupAnswer
 from ascertain.model.action import ActionRecord
+from ascertain.model.breaker import Circuit
 from ascertain.model.tables import State
+from ascertain.report.breakers import sentence_of
 from ascertain.report.doctor import Check, bad, ok, warn
 from ascertain.report.reading import contract_of, is_observed, walk
 from ascertain.report.shown import Shown
@@ -35,6 +37,7 @@ def ledger_checks(ledger: Ledger, now: float, *, deep: bool = False) -> Iterator
     yield _oldest_unknown(ledger, waiting, now)
     yield _lookups(ledger, waiting)
     yield from _cases(ledger, now)
+    yield _breakers(ledger, now)
     yield _clock(ledger, waiting, now)
     yield _leases(ledger, waiting)
 
@@ -141,6 +144,14 @@ def _cases(ledger: Ledger, now: float) -> Iterator[Check]:
         )
     else:
         yield ok("review", "Nothing waits for a person.")
+
+
+def _breakers(ledger: Ledger, now: float) -> Check:
+    found = [one for one in ledger.breakers.all() if one.circuit is not Circuit.CLOSED]
+    if not found:
+        return ok("breakers", "No tool is closed for automatic sends.")
+    said = " ".join(f"{one.name} is {one.circuit}: {sentence_of(one, now)}" for one in found)
+    return warn("breakers", said, "ascertain breakers; ascertain actions --review")
 
 
 def _clock(ledger: Ledger, waiting: list[ActionRecord], now: float) -> Check:

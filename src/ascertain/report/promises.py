@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascertain.model.contract import Contract, OncePer, Repeat
+from ascertain.model.contract import Approval, Contract, OncePer, Repeat
 from ascertain.report.words import span
 
 _ONCE = {
@@ -24,12 +24,23 @@ def promises_of(contract: Contract) -> list[str]:
         said.append(f"a refusal covers the key {after} after the last send")
     if contract.best_effort:
         said.append("best effort: an open end needs nobody")
+    if contract.items:
+        said.append(f"a batch: an answer for each of {contract.items}")
+    if contract.approval is not Approval.NONE:
+        said.append(_approval_words(contract))
     if contract.undo is None:
         said.append("irreversible")
     else:
         within = "" if contract.undo_within_s is None else f" within {span(contract.undo_within_s)}"
         said.append(f"reversed by {contract.undo}{within}")
     return said
+
+
+def _approval_words(contract: Contract) -> str:
+    """Which calls wait for a person, how long, and for whom."""
+    which = "every call" if contract.approval is Approval.ALWAYS else "a call, by rule,"
+    whom = " by another person" if contract.approval_by_other else ""
+    return f"{which} waits for approval{whom}, up to {span(contract.approval_within_s)}"
 
 
 def repeat_words(contract: Contract) -> str:

@@ -10,12 +10,13 @@ from ascertain.errors import LookupAnswer
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.contract import Contract
 from ascertain.model.tables import Event, Rule, State, rule_of
+from ascertain.report.asked import AskedFor, asked_for
 from ascertain.report.promises import promises_of
 from ascertain.report.reading import contract_of, is_observed
 from ascertain.report.reasons import sentence_of
 from ascertain.report.shown import Shown, shown
 from ascertain.report.upcoming import Upcoming, upcoming
-from ascertain.report.words import MOVES, WHO, iso
+from ascertain.report.words import MOVES, WHO, day_and_time, iso
 from ascertain.rules import texts
 from ascertain.runtime import sender
 from ascertain.store.ledger import Ledger
@@ -82,6 +83,7 @@ class Moment:
 class Story:
     """All there is to say about one action.
 
+    :param asked: what a person is asked to approve, where the action waits for that.
     All of it is masked as the contract says (see :mod:`ascertain.report.shown`).
 
     :param arguments: what was to be sent. :param result: what came back.
@@ -97,6 +99,7 @@ class Story:
     upcoming: Upcoming
     told: dict[str, str]
     now: float
+    asked: AskedFor | None = None
 
     def as_dict(self) -> dict[str, Any]:
         contract = self.contract
@@ -109,6 +112,7 @@ class Story:
             "events": [moment.as_dict() for moment in self.moments],
             "next": self.upcoming.as_dict(),
             "say": self.told,
+            **({} if self.asked is None else {"approval": self.asked.as_dict()}),
         }
 
 
@@ -129,6 +133,7 @@ def story_of(ledger: Ledger, record: ActionRecord, now: float) -> Story:
         upcoming=upcoming(record, contract, now, gone=holder_is_gone(record)),
         told={} if contract is None or is_observed(record) else told(record, contract),
         now=now,
+        asked=asked_for(ledger, record, contract, seen.arguments),
     )
 
 
@@ -188,10 +193,16 @@ _PHRASES = {
     "request_id": "provider's request id {}",
     "evidence": "evidence: {}",
     "returned": "it returned {}",
+    "who": "by {}",
+    "approval": "call {}",
+    "approved_in": "approved in event {}",
+    "until": "until {}",
 }
 
 
 def _phrase(name: str, value: Any) -> str:
+    if name == "until":
+        return f"until {day_and_time(float(value))}"
     if name == "sends" and value == 1:
         return ""  # one send is one attempt; there is nothing to say
     return _PHRASES[name].replace("{}", str(value))

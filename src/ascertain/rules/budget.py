@@ -86,6 +86,15 @@ def may_ask(record: ActionRecord, contract: Contract, now: float) -> bool:
     return now < last + 2 * settling + contract.budget.send_deadline_s
 
 
+def manual_until(record: ActionRecord, contract: Contract, at_most: float) -> float:
+    """Until when a call may be released that was taken as manual work.
+
+    As long as it is wanted, where the contract says how long that is; else until ``at_most``: that
+    its caller's turn is over does not make it unwanted, for its caller was told that it waits.
+    """
+    return at_most if contract.send_by_s is None else min(at_most, record.send_by_at)
+
+
 def repeatable(contract: Contract) -> bool:
     """Whether the contract makes a repeat safe (lifetime and budget are judged apart)."""
     return contract.repeat is not Repeat.NEVER

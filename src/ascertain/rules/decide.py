@@ -38,6 +38,14 @@ class Lookup(StrEnum):
     SPENT = "spent"
 
 
+class Held(StrEnum):
+    """What holds a send back that would go otherwise."""
+
+    NO = "no"
+    APPROVAL = "approval"
+    CIRCUIT = "circuit"
+
+
 class Reason(StrEnum):
     """Why; each has one sentence in :data:`SENTENCES`."""
 
@@ -67,6 +75,9 @@ class Reason(StrEnum):
     UNDO_STUCK = "undo_stuck"
     IRREVERSIBLE = "irreversible"
     UNDO_TOO_LATE = "undo_too_late"
+    APPROVAL = "approval"
+    APPROVAL_EXPIRED = "approval_expired"
+    CIRCUIT_OPEN = "circuit_open"
     SETTLED = "settled"
 
 
@@ -98,6 +109,9 @@ SENTENCES: dict[Reason, str] = {
     Reason.UNDO_STUCK: "Undoing it was refused or could not be confirmed; a person decides.",
     Reason.IRREVERSIBLE: "Its chain goes back, but nothing reverses it; a person decides.",
     Reason.UNDO_TOO_LATE: "The time within which it could be undone has passed; a person decides.",
+    Reason.APPROVAL: "Nothing is sent before a person has approved this exact call.",
+    Reason.APPROVAL_EXPIRED: "The time within which it could be approved and sent has passed.",
+    Reason.CIRCUIT_OPEN: "The provider keeps giving no answer, so nothing is sent by itself.",
     Reason.SETTLED: "What is known is final.",
 }
 
@@ -117,6 +131,7 @@ class View(NamedTuple):
     :param leave: best effort: an open end needs nobody.
     :param disputed: evidence contradicts the state.
     :param course: what its chain means for it.
+    :param held: what holds a send back: an approval that is not given, a breaker that is open.
     """
 
     state: State
@@ -131,6 +146,7 @@ class View(NamedTuple):
     leave: bool = False
     disputed: bool = False
     course: Course = Course.FORWARD
+    held: Held = Held.NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +184,17 @@ def decide(view: View) -> Decision:
             assert_never(view.state)
 
 
+_HELD = {Held.APPROVAL: Reason.APPROVAL, Held.CIRCUIT: Reason.CIRCUIT_OPEN}
+
+
 def _prepared(view: View) -> Decision:
     if not view.wanted:
-        return Decision(What.WITHDRAW, Reason.NOT_WANTED)
+        expired = view.held is Held.APPROVAL
+        return Decision(What.WITHDRAW, Reason.APPROVAL_EXPIRED if expired else Reason.NOT_WANTED)
     if not view.sends_left:
         return Decision(What.WITHDRAW, Reason.BUDGET_SPENT)
+    if view.held is not Held.NO:
+        return Decision(What.REVIEW, _HELD[view.held])
     if not view.turn:
         return Decision(What.HOLD, Reason.TURN_SPENT)
     return Decision(What.SEND, Reason.FIRST_SEND)
@@ -183,9 +205,7 @@ def _rejected(view: View) -> Decision:
         return Decision(What.DONE, Reason.SETTLED)
     if not view.sends_left:
         return _open_end(view, Reason.BUDGET_SPENT)
-    if not view.turn:
-        return Decision(What.HOLD, Reason.TURN_SPENT)
-    return Decision(What.RESEND, Reason.TEMPORARY_REFUSAL)
+    return _resend(view, Reason.TEMPORARY_REFUSAL)
 
 
 def _confirmed(view: View) -> Decision:
@@ -282,6 +302,12 @@ def _unknown(view: View) -> Decision:
 def _resend(view: View, reason: Reason) -> Decision:
     if not view.turn:
         return Decision(What.HOLD, Reason.TURN_SPENT)
+    if view.held is Held.APPROVAL:
+        return Decision(What.REVIEW, Reason.APPROVAL_EXPIRED)
+    if view.held is Held.CIRCUIT:
+        asks = view.lookup is Lookup.OPEN and view.evidence is not Evidence.ABSENT_FINAL
+        probes = asks and view.state is State.UNKNOWN
+        return Decision(What.LOOK_UP if probes else What.HOLD, Reason.CIRCUIT_OPEN)
     return Decision(What.RESEND, reason)
 
 

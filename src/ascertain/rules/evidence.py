@@ -284,7 +284,15 @@ def _found(record: ActionRecord, contract: Contract, answer: Answer, now: float,
         provider_ref=answer.provider_ref, kind=None, code=None, refused=0,
         evidence=Evidence.NOT_ASKED if later else Evidence.COUNTED, **changes,
     )  # fmt: skip
+    found = _partly(found) if answer.partly else found
     return claiming(found, contract, ClaimBy.LOOKUP, answer.provider_ref)
+
+
+def _partly(found: Move) -> Move:
+    """A confirmation that does not speak for every item of its batch."""
+    reason = "found_partly"
+    drafts = tuple(draft._replace(reason=reason) for draft in found.drafts)
+    return found._replace(after=found.after.changed(reason=reason), drafts=drafts)
 
 
 def _absent(

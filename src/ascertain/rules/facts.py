@@ -6,7 +6,8 @@ Never an exception text or a stack; never more than the receipt; provider text c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, assert_never
 
 from ascertain.model.action import ActionRecord
@@ -16,6 +17,7 @@ from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.budget import may_ask, resend_at, sends_left
 from ascertain.rules.chain import WAITS_FOR, not_started
+from ascertain.rules.items import PARTLY
 from ascertain.rules.project import Part, workflow_say, workflow_state
 
 MARK_PENDING = "mark_pending"
@@ -24,6 +26,8 @@ ASK_PERSON = "ask_person"
 WAIT = "wait"
 CORRECT_ARGUMENTS = "correct_arguments"
 CALL_AGAIN = "call_again"
+
+MOST_ITEMS = 200
 
 Known = tuple[ActionRecord, Contract]
 
@@ -48,6 +52,8 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
             entries = [query(contract)] if can_ask else []
             entries += [WAIT] if working else []
             return [*entries, MARK_PENDING, MANUAL_REVIEW]
+        case State.PREPARED if record.review is not None:
+            return [ASK_PERSON, WAIT]
         case State.PREPARED | State.SENT:
             return [WAIT, MARK_PENDING]
         case State.REJECTED:
@@ -58,8 +64,16 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
             assert_never(record.state)
 
 
-def action_facts(record: ActionRecord, contract: Contract, now: float) -> dict[str, Any]:
-    """One action as the model sees it."""
+def action_facts(
+    record: ActionRecord,
+    contract: Contract,
+    now: float,
+    items: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """One action as the model sees it.
+
+    :param items: of a batch, what is known of each item.
+    """
     facts: dict[str, Any] = {"name": record.tool, "state": str(record.state)}
     if record.provider_ref:
         facts["provider_ref"] = texts.clean(record.provider_ref, 200)
@@ -80,6 +94,10 @@ def action_facts(record: ActionRecord, contract: Contract, now: float) -> dict[s
         facts["maybe_twice"] = True
     if record.disputed:
         facts["disputed"] = True
+    if items:
+        facts["items"] = _shown(items)
+    if len(items) > MOST_ITEMS:
+        facts["more_items"] = len(items) - MOST_ITEMS
     return facts
 
 
@@ -89,10 +107,12 @@ def facts_of(
     *,
     wish: tuple[str, str] = ("done", ""),
     backward: bool = False,
+    items: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The facts object of a turn, or of one action.
 
     :param backward: a chain in it goes back. What reverses another action is no part of the wish.
+    :param items: of each action that is a batch, by its id, what is known of its items.
     """
     parts = {
         language: [
@@ -113,10 +133,23 @@ def facts_of(
     }
     return {
         "workflow_state": str(workflow_state(parts["en"], backward=backward)),
-        "actions": [action_facts(record, contract, now) for record, contract in known],
+        "actions": [
+            action_facts(record, contract, now, items.get(record.id, ()))
+            for record, contract in known
+        ],
         "next_allowed": list(allowed),
         "say": say,
     }
+
+
+def _shown(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            name: texts.clean(value, 200) if isinstance(value, str) else value
+            for name, value in item.items()
+        }
+        for item in items[:MOST_ITEMS]
+    ]
 
 
 def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> Part:
@@ -129,6 +162,7 @@ def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> P
         in_review=record.review is not None or bool(record.disputed),
         waits=record.state is State.REJECTED and not_started(record),
         kept=contract.best_effort and contract.undo is None,
+        partly=record.state is State.CONFIRMED and record.reason in PARTLY,
     )
 
 

@@ -27,14 +27,18 @@ from ascertain.rules.moves import (
 
 
 def send(
-    record: ActionRecord, contract: Contract, *, sender: str, lease_until: float, now: float, by: By
-) -> Move:
+    record: ActionRecord, contract: Contract, *, sender: str, lease_until: float, now: float,
+    by: By, approval: int | None = None,
+) -> Move:  # fmt: skip
     """An attempt is about to leave; nothing of it has.
 
     While it is under way `last_possible_at` speaks of the attempts before it that are in doubt.
+
+    :param approval: the event of the approval that it uses, where it needs one.
     """
     return move(
         record, Event.SEND, by, "send", now,
+        detail=None if approval is None else {"approved_in": approval},
         attempt=record.attempt + 1,
         first_sent_at=now if record.first_sent_at is None else record.first_sent_at,
         last_sent_at=now, last_possible_at=record.last_possible_at if record.doubt else None,

@@ -38,6 +38,7 @@ class Part(NamedTuple):
     in_review: bool = False
     waits: bool = False
     kept: bool = False
+    partly: bool = False
 
 
 def workflow_state(parts: Sequence[Part], *, backward: bool = False) -> WorkflowState:
@@ -67,7 +68,7 @@ def workflow_state(parts: Sequence[Part], *, backward: bool = False) -> Workflow
         return WorkflowState.RUNNING if begun else WorkflowState.NOT_STARTED
     if State.COMPENSATED in states:
         return WorkflowState.COMPENSATED
-    if all(part.state is State.CONFIRMED for part in parts):
+    if all(part.state is State.CONFIRMED and not part.partly for part in parts):
         return WorkflowState.COMPLETED
     return WorkflowState.PARTIALLY_COMPLETED
 
@@ -94,7 +95,8 @@ def workflow_say(
     state = workflow_state(parts, backward=backward)
     pending = [part.name for part in parts if part.state is not State.CONFIRMED]
     joined = "、".join(pending) if chinese else ", ".join(pending)
-    text = WORKFLOW[state][int(chinese)]
+    declined = state is WorkflowState.PARTIALLY_COMPLETED and not pending
+    text = WORKFLOW["partly_declined" if declined else state][int(chinese)]
     return text.replace("{wish}", wish[int(chinese)]).replace("{pending}", joined)
 
 

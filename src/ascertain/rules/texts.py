@@ -10,18 +10,38 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
+from ascertain.rules.approval import CASES as FOR_APPROVAL
+from ascertain.rules.approval import DECLINED
+from ascertain.rules.breaker import WAITS as FOR_CIRCUIT
 from ascertain.rules.chain import not_started
+from ascertain.rules.items import PARTLY
 
 LANGUAGES = ("en", "zh-CN")
 
 SENTENCES: dict[str, tuple[str, str]] = {
     "prepared": ("The {name} has not been sent yet.", "{name}尚未发出。"),
+    "awaits_approval": (
+        "The {name} waits for approval; nothing has been sent.",
+        "{name}等待审批，尚未提交。",
+    ),
+    "manual": (
+        "The {name} is not sent automatically now; it is left to a person, nothing has been sent.",
+        "{name}暂停自动提交，已转人工处理，尚未提交。",
+    ),
+    "declined": (
+        "The {name} was not approved; nothing was sent.",
+        "{name}未获批准，没有提交。",
+    ),
     "sent": ("The {name} is being sent; there is no answer yet.", "{name}正在提交，尚无答复。"),
     "confirmed": (
         "The {name} is submitted: {provider_ref}. Its result is pending.",
         "{name}已提交：{provider_ref}，结果待定。",
     ),
     "confirmed_no_ref": ("The {name} is confirmed.", "{name}已确认。"),
+    "confirmed_partly": (
+        "Part of the {name} is submitted; some items were declined.",
+        "{name}部分已提交，部分未被受理。",
+    ),
     "disputed": (
         "Records about the {name} contradict each other; a person is checking it.",
         "关于{name}的记录相互矛盾，正在人工核查。",
@@ -101,6 +121,10 @@ WORKFLOW: dict[str, tuple[str, str]] = {
         "Not confirmed yet; a person will check it.",
         "申请状态暂时未确认，会人工核查",
     ),
+    "partly_declined": (
+        "{wish} in part; some items were declined",
+        "{wish}部分完成，部分未被受理",
+    ),
     "refused": ("It was declined.", "未被受理。"),
     "compensating": ("It is being undone.", "正在撤销。"),
     "compensated": ("It has been undone.", "已撤销。"),
@@ -132,6 +156,10 @@ def which(record: ActionRecord, contract: Contract) -> str:
             if record.evidence is Evidence.WORKING:
                 return "accepted"
             return "left_open" if contract.best_effort else "unknown"
+        case State.PREPARED if record.review == FOR_CIRCUIT:
+            return "manual"
+        case State.PREPARED if record.review in FOR_APPROVAL:
+            return "awaits_approval"
         case State.REJECTED if contract.is_read:
             return "read_unavailable" if not record.final else _BY_KIND.get(
                 record.kind, "rejected_not_done"
@@ -141,11 +169,15 @@ def which(record: ActionRecord, contract: Contract) -> str:
         case State.REJECTED:
             if not record.final:
                 return "rejected_temporary" if record.review is None else "in_review"
+            if record.reason == DECLINED:
+                return "declined"
             return _BY_KIND.get(record.kind, "rejected_not_done")
         case State.CONFIRMED if contract.is_read:
             return "read"
         case State.CONFIRMED if record.review in UNDO_REVIEWS:
             return "undo_in_review"
+        case State.CONFIRMED if record.reason in PARTLY:
+            return "confirmed_partly"
         case State.CONFIRMED:
             return "confirmed" if record.provider_ref else "confirmed_no_ref"
         case _:
@@ -184,7 +216,7 @@ def _asked_for(contract: Contract, code: str) -> list[str]:
 def _plain(key: str, record: ActionRecord) -> bool:
     """A tool's sentence for a state does not speak for its special cases (disputed, in review)."""
     return key == str(record.state) or (
-        key.startswith(("confirmed", "rejected")) and key != "disputed"
+        key.startswith(("confirmed", "rejected")) and key != "confirmed_partly"
     )
 
 

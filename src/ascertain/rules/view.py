@@ -8,9 +8,13 @@ from ascertain.model.contract import Contract
 from ascertain.model.outcome import Evidence
 from ascertain.model.tables import State
 from ascertain.rules import budget
+from ascertain.rules.approval import CASES as FOR_APPROVAL
+from ascertain.rules.breaker import WAITS as FOR_CIRCUIT
 from ascertain.rules.budget import Turn
 from ascertain.rules.chain import course
-from ascertain.rules.decide import Lookup, View
+from ascertain.rules.decide import Held, Lookup, View
+
+_HELD = {**dict.fromkeys(FOR_APPROVAL, Held.APPROVAL), FOR_CIRCUIT: Held.CIRCUIT}
 
 
 def view_of(
@@ -19,11 +23,15 @@ def view_of(
     now: float,
     turn: Turn | None,
     around: Around | None = None,
+    *,
+    held: Held = Held.NO,
 ) -> View:
     """See the action as :func:`~ascertain.rules.decide.decide` needs it.
 
     :param turn: the caller's turn; None for the worker, whose turn is never spent.
     :param around: its chain, as it stands; None: it is in none.
+    :param held: what was found to hold a send back just before it; a prepared action whose case
+        says so is held anyway.
     """
     in_turn = turn is None or (turn.sends_left > 0 and now < turn.until)
     beyond_turn = turn is not None and record.send_by_at > turn.until
@@ -41,7 +49,15 @@ def view_of(
         leave=contract.best_effort,
         disputed=bool(record.disputed),
         course=course(record, contract, around, now),
+        held=_held(record) if held is Held.NO else held,
     )
+
+
+def _held(record: ActionRecord) -> Held:
+    """What an open case holds back that was never sent, or of which nothing left."""
+    if record.state is not State.PREPARED or record.review is None:
+        return Held.NO
+    return _HELD.get(record.review, Held.NO)
 
 
 def _is_settled_by_repeat(record: ActionRecord, contract: Contract, lookup: Lookup) -> bool:

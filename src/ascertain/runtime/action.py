@@ -9,6 +9,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.facts import facts_of
+from ascertain.runtime.batching import items_in
 
 if TYPE_CHECKING:
     from ascertain.runtime.hands import Hands
@@ -112,6 +113,16 @@ class Action(Generic[T]):
             self._value = None if text is None else self._entry.codec.decode(text)
         return cast("T | None", self._value)
 
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """What is known of each item of a batch, in order; empty where nothing is, or it is none.
+
+        Each has ``item``, ``state``, and where known ``provider_ref``, ``error_code``, ``kind``.
+        """
+        if not self._entry.contract.items or not self.record.n:
+            return []
+        return items_in(self._hands.ledger.result(self.record.id))
+
     def unwrap(self) -> T:
         """The value of a confirmed action.
 
@@ -125,7 +136,11 @@ class Action(Generic[T]):
 
     def facts(self) -> dict[str, Any]:
         """All that the model may be told, and what may be done next."""
-        return facts_of([(self.record, self._entry.contract)], self._hands.clock())
+        return facts_of(
+            [(self.record, self._entry.contract)],
+            self._hands.clock(),
+            items={self.id: self.items} if self._entry.contract.items else {},
+        )
 
     def say(self, language: str = "en") -> str:
         """One honest sentence for the person (``en`` or ``zh-CN``)."""

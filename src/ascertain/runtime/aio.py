@@ -28,6 +28,7 @@ from ascertain.flow.effects import (
     Invoke,
     Look,
     Pause,
+    Permission,
     Permit,
     Picture,
     Relate,
@@ -45,10 +46,12 @@ from ascertain.model.words import NotSent
 from ascertain.runtime import undoing
 from ascertain.runtime.aio_commit import CommittedThenCancelled, commit_async
 from ascertain.runtime.attempt import Attempt
+from ascertain.runtime.batching import with_items
 from ascertain.runtime.bodies import Bodies, TaskBody, ThreadBody
 from ascertain.runtime.checks import permitted_async, related_async
 from ascertain.runtime.committer import raised
 from ascertain.runtime.hands import Hands
+from ascertain.runtime.holding import cleared, hold_async, waits_for_anything
 from ascertain.runtime.invoke import (
     Opening,
     answered,
@@ -177,8 +180,12 @@ class AsyncDriver:
     async def _inquire(self, senders: tuple[str, ...]) -> frozenset[str]:
         return self._hands.inquire(senders)
 
-    async def _permit(self, record: ActionRecord) -> str:
-        return await permitted_async(self._entry, record, await self._arguments(record))
+    async def _permit(self, record: ActionRecord) -> Permission:
+        said = await permitted_async(self._entry, record, await self._arguments(record))
+        if said != "yes" or not waits_for_anything(self._entry):
+            return said
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, cleared, self._hands, self._entry, record)
 
     async def _relate(self, record: ActionRecord, related_ref: str) -> bool:
         asked = asked_of(record, await self._arguments(record))
@@ -193,7 +200,8 @@ class AsyncDriver:
     async def _undo(self, record: ActionRecord, around: Around) -> ActionRecord | None:
         start = await self._apart(undoing.begin, self._hands, record, around)
         may = await permitted_async(start.entry, start.wanted.record, start.values)
-        begun = undoing.judged(start, may)
+        why = await hold_async(self._hands, start.entry, undoing.for_rule(start))
+        begun = undoing.judged(start, may, why)
         if begun is None:
             return None
         driver = AsyncDriver(self._hands, begun.entry, self._bodies, begun.values)
@@ -248,6 +256,7 @@ class AsyncDriver:
         if not lease_covers(record, deadline_s, self._hands.clock()):
             return report(entry, opening, error=NotSent("lease_ran_out"))
         values = self._values if self._values is not None else await self._arguments(record)
+        opening = with_items(entry, opening, values)
         inject = {Attempt: opening.attempt}
         body = self._start(
             opening, entry.is_async, entry.signature.call, entry.body, values, inject
@@ -268,6 +277,7 @@ class AsyncDriver:
         if self._interrupt is not None:
             return report(entry, opening, error=self._interrupt)
         asked = asked_of(record, await self._arguments(record))
+        opening = with_items(entry, opening, asked.arguments)
         body = self._start(opening, entry.lookup_is_async, lookup, asked)
         if body is None:
             return report(entry, opening, error=TimeoutError("all threads are busy"))

@@ -26,6 +26,7 @@ from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_a
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
 from ascertain.runtime.verdict import keep, resolve
+from ascertain.runtime.waiting import WordOnWaiting
 from ascertain.runtime.wrapping import Wraps
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
@@ -44,7 +45,7 @@ C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Ascertain(Wraps):
+class Ascertain(Wraps, WordOnWaiting):
     """Makes every tool call end in a known truth.
 
     :param url: where the ledger lives, ``sqlite:///ledger.db``.
@@ -130,6 +131,8 @@ class Ascertain(Wraps):
             contract = contract_of(said.get("name") or body.__name__, said)
             entry = self._entry(body, contract)
             entry.permission = said.get("permission")
+            rule = said.get("approval")
+            entry.approval = rule if callable(rule) else None
             entry.preconditions = dict(said.get("preconditions", {}))
             entry.consent = said.get("consent")
             entry.normalise = dict(said.get("normalise", {}))
@@ -380,6 +383,7 @@ class Ascertain(Wraps):
         self._embedded.close()
         self.hands.committer.close()
         self.contexts.close()
+        self.hands.breaking.settle()
         self.ledger.close()
 
     def __enter__(self) -> Self:

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import IntentConflict
-from ascertain.flow.call import Ended, Wanted, call, read
+from ascertain.flow.call import Ended, Hold, Wanted, call, read
 from ascertain.flow.context import read_in_context, write_in_context
 from ascertain.flow.effects import Flow
 from ascertain.flow.keeping import keep_read
@@ -15,15 +15,19 @@ from ascertain.flow.observe import observe
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, OncePer
 from ascertain.model.operations import Lookalike
+from ascertain.model.outcome import RETRYABLE_KINDS
+from ascertain.rules.breaker import News
 from ascertain.rules.budget import Turn
 from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
 from ascertain.rules.mac import Mac
 from ascertain.runtime import deadline as ambient
 from ascertain.runtime.action import NOT_LOADED, Action
 from ascertain.runtime.attempt import running
+from ascertain.runtime.batching import keys_of
 from ascertain.runtime.checks import Denied, denied, denied_async
 from ascertain.runtime.hands import Hands
-from ascertain.runtime.invoke import asked_in
+from ascertain.runtime.holding import hold, hold_async, waits_for_anything
+from ascertain.runtime.invoke import Asked, asked_in
 from ascertain.runtime.joining import admitted, admitted_async
 from ascertain.runtime.keeper import Keeper
 from ascertain.runtime.place import Place
@@ -91,6 +95,7 @@ class Calls:
         if entry.contract.in_context and not (self.observing or entry.observed):
             return self._call_in_context(entry, session, args, kwargs, options)
         bound = entry.signature.bind(args, kwargs)
+        keys_of(entry, bound.values)
         turn = self._turn(entry, options)
         driver = SyncDriver(self.hands, entry, self.keeper, bound.values)
         setting = self.hands.setting(entry)
@@ -99,6 +104,7 @@ class Calls:
             if session.joined is not None:
                 wanted = self._chained_read(entry, bound, session.joined, options, turn)
                 ended = driver.drive(keep_read(setting, wanted, ended))
+            self._heard_of_read(entry, ended)
         elif self.observing or entry.observed:
             wanted = self._wanted(entry, bound, session.scope, options, turn, None, observed=True)
             ended = driver.drive(observe(setting, wanted))
@@ -109,6 +115,8 @@ class Calls:
             wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
             if session.joined is not None:
                 wanted = admitted(session.joined, entry, wanted, options.place)
+            if refusal is None and waits_for_anything(entry):
+                wanted = _held(wanted, hold(self.hands, entry, _for_rule(entry, session, bound)))
             try:
                 ended = driver.drive(call(setting, wanted, turn))
             except IntentConflict as conflict:
@@ -126,6 +134,7 @@ class Calls:
         if entry.contract.in_context and not (self.observing or entry.observed):
             return await self._call_in_context_async(entry, session, args, kwargs, options)
         bound = entry.signature.bind(args, kwargs)
+        keys_of(entry, bound.values)
         turn = self._turn(entry, options)
         watched = self.observing or entry.observed
         driver = self._async_driver(self.hands, entry, self.bodies, bound.values, attached=watched)
@@ -135,17 +144,21 @@ class Calls:
             if session.joined is not None:
                 wanted = self._chained_read(entry, bound, session.joined, options, turn)
                 ended = await driver.drive(keep_read(setting, wanted, ended))
+            self._heard_of_read(entry, ended)
         elif watched:
             wanted = self._wanted(entry, bound, session.scope, options, turn, None, observed=True)
             ended = await driver.drive(observe(setting, wanted))
         else:
             refusal = None
             if _checked(entry):
-                asked = asked_in(entry, session.scope, bound.values)
-                refusal = await denied_async(entry, session, asked)
+                vetted = asked_in(entry, session.scope, bound.values)
+                refusal = await denied_async(entry, session, vetted)
             wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
             if session.joined is not None:
                 wanted = await admitted_async(session.joined, entry, wanted, options.place)
+            if refusal is None and waits_for_anything(entry):
+                asked = _for_rule(entry, session, bound)
+                wanted = _held(wanted, await hold_async(self.hands, entry, asked))
             try:
                 ended = await driver.drive(call(setting, wanted, turn))
             except IntentConflict as conflict:
@@ -216,7 +229,9 @@ class Calls:
         self, entry: Entry, session: Session, options: Options, ended: Ended
     ) -> Action[Any]:
         """The action, and its chain hears what has become of the step."""
-        if session.joined is not None and not entry.contract.is_read:
+        if entry.contract.is_read:
+            self._heard_of_read(entry, ended)
+        elif session.joined is not None:
             session.joined.ended(ended.record.intent, options.place, ended.record)
         return self.action(entry, ended)
 
@@ -228,6 +243,11 @@ class Calls:
         if report is not None and entry.contract.is_read and text is None:
             value = report.value
         return Action(ended.record, entry, self.hands, how=ended.how, text=text, value=value)
+
+    def _heard_of_read(self, entry: Entry, ended: Ended) -> None:
+        """A provider that answers a read is there again, for the tools of its group."""
+        if entry.contract.breaker is not None and ended.record.kind not in RETRYABLE_KINDS:
+            self.hands.breaking.hear(entry.contract, News.ANSWERS)
 
     # -- what a call becomes --------------------------------------------------------------------
 
@@ -359,6 +379,15 @@ def _of_its_own(wanted: Wanted, *, mode: str) -> Wanted:
     record = wanted.record
     record = record.changed(intent=f"{record.intent}~{record.id}", mode=mode)
     return wanted._replace(record=record)
+
+
+def _held(wanted: Wanted, why: Hold | None) -> Wanted:
+    return wanted if why is None else wanted._replace(hold=why)
+
+
+def _for_rule(entry: Entry, session: Session, bound: Bound) -> Asked | None:
+    """What the server's rule of approval may look at, where there is one."""
+    return None if entry.approval is None else asked_in(entry, session.scope, bound.values)
 
 
 def _replacing(

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import AscertainError, ContractError, InvalidArguments
-from ascertain.flow.call import Wanted
+from ascertain.flow.call import Hold, Wanted
 from ascertain.flow.effects import Admit, Fetch, Look, Looked, Settle, Vet
 from ascertain.flow.gate import Need, Source
 from ascertain.model.action import ActionRecord
@@ -18,9 +18,11 @@ from ascertain.model.session import Memory, Provides, Remembered
 from ascertain.model.tables import State
 from ascertain.rules.context import Declaration, tangles
 from ascertain.rules.gate import Tiers
+from ascertain.runtime.batching import keys_of
 from ascertain.runtime.checks import Denied, denied, denied_async
 from ascertain.runtime.gathered import Gathered
 from ascertain.runtime.hands import Hands, log
+from ascertain.runtime.holding import hold, hold_async, waits_for_anything
 from ascertain.runtime.invoke import asked_in
 from ascertain.runtime.joining import admitted, admitted_async
 from ascertain.runtime.projector import Projector
@@ -156,6 +158,7 @@ class Contexts:
 
         def make(filled: Mapping[str, Any], chain: str) -> tuple[Wanted, dict[str, Any]]:
             bound = entry.signature.bind((), {**given, **filled})
+            keys_of(entry, bound.values)
             wanted = calls.wanted(entry, bound, scope, options, turn)
             joined = scope.chain or chain
             if not joined and contract.provides:
@@ -312,15 +315,23 @@ class Contexts:
         values = entry.signature.restore(text)
         return {name: value for name, value in values.items() if name not in filled}
 
-    def vet(self, entry: Entry, asked: Vet) -> Denied | None:
-        """Permission, consent, preconditions."""
+    def vet(self, entry: Entry, asked: Vet) -> Denied | Hold | None:
+        """Permission, consent, preconditions; and whether it waits for a person."""
         session = here()
-        return denied(entry, session, asked_in(entry, session.scope, asked.values))
+        wish = asked_in(entry, session.scope, asked.values)
+        refusal = denied(entry, session, wish)
+        if refusal is not None or entry.contract.is_read or not waits_for_anything(entry):
+            return refusal
+        return hold(self.hands, entry, wish)
 
-    async def vet_async(self, entry: Entry, asked: Vet) -> Denied | None:
+    async def vet_async(self, entry: Entry, asked: Vet) -> Denied | Hold | None:
         """The same, for checks that may be coroutines."""
         session = here()
-        return await denied_async(entry, session, asked_in(entry, session.scope, asked.values))
+        wish = asked_in(entry, session.scope, asked.values)
+        refusal = await denied_async(entry, session, wish)
+        if refusal is not None or entry.contract.is_read or not waits_for_anything(entry):
+            return refusal
+        return await hold_async(self.hands, entry, wish)
 
     def admit(self, entry: Entry, asked: Admit) -> Wanted:
         """The call as a step of its chain."""

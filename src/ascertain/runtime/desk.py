@@ -20,6 +20,7 @@ from ascertain.rules.identity import Scope
 from ascertain.rules.moves import Move, note
 from ascertain.rules.plan import plan_from_json
 from ascertain.runtime.action import Action
+from ascertain.runtime.batching import items_in
 from ascertain.runtime.calls import Calls, Options
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.memory import SessionMemory
@@ -60,7 +61,12 @@ class Desk:
         chains = {record.chain for record, _ in known if record.chain}
         found = [self._hands.ledger.chains.get(chain) for chain in sorted(chains)]
         backward = any(chain is not None and chain.backward for chain in found)
-        return rules.facts_of(known, self._hands.clock(), wish=wish, backward=backward)
+        items = {
+            record.id: items_in(self._hands.ledger.result(record.id))
+            for record, contract in known
+            if contract.items
+        }
+        return rules.facts_of(known, self._hands.clock(), wish=wish, backward=backward, items=items)
 
     def known(self, scope: Scope, *, whole: bool = False) -> list[rules.Known]:
         """The turn's (or session's) actions with their contracts, oldest first."""

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 from ascertain.errors import LedgerError
 from ascertain.flow.effects import Setting
 from ascertain.model.action import ActionRecord
-from ascertain.model.contract import Contract, contract_from_json
+from ascertain.model.contract import Approval, Contract, contract_from_json
 from ascertain.model.operations import Advance, Advanced, Reply, Reserve, Reserved
+from ascertain.model.tables import State
+from ascertain.rules.breaker import News
+from ascertain.rules.breaker import name_of as breaker_name
 from ascertain.rules.identity import Scope, intent_mac
 from ascertain.rules.mac import Mac
 from ascertain.rules.texts import MASK
 from ascertain.runtime import sender
+from ascertain.runtime.breaking import Breaking
 from ascertain.runtime.clock import Clock
 from ascertain.runtime.committer import Committer
 from ascertain.runtime.invoke import Asked, asked_of
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ascertain")
 
+GUARDED = "guard"
 LOGGED = ("kind", "code", "http", "request_id", "retry_after_s", "count")
 
 STORE_TIMEOUT_S = 5.0
@@ -58,6 +63,7 @@ class Hands:
         self.dice = dice
         self.lease_s = lease_s
         self.context_limit_bytes = context_limit_bytes
+        self.breaking = Breaking(ledger, clock, self._can_be_asked)
         self.committer = Committer(ledger, queue_bound=queue_bound)
         self.poke: Callable[[float], None] = _nobody
         self.on_effect: Callable[[str, object], None] | None = None  # for crash tests
@@ -125,6 +131,10 @@ class Hands:
                 self.poke(record.due_at)
             elif record.chain and record.final:
                 self.poke(record.updated_at)  # it may have turned its chain
+            if record.mode == GUARDED and not (
+                record.state is State.CONFIRMED and self.breaking.idle
+            ):
+                self._heard(record, operation)
             if operation.drafts and log.isEnabledFor(logging.INFO):
                 for draft in operation.drafts:
                     self._tell(record, str(draft.event), draft.reason, draft.detail)
@@ -169,6 +179,27 @@ class Hands:
         if isinstance(reply, Reserved | Advanced):
             self.contexts.written(reply.record, operation.beside)
 
+    def _heard(self, record: ActionRecord, operation: Advance) -> None:
+        """What was learned of the provider goes to the tool's breaker."""
+        entry = self.registry.find(record.tool)
+        if entry is None or entry.contract.breaker is None:
+            return
+        for draft in operation.drafts:
+            self.breaking.happened(entry.contract, draft)
+        before = operation.before
+        if record.asked > before.asked and record.unanswered == before.unanswered:
+            self.breaking.hear(entry.contract, News.ANSWERS)  # also where it told nothing new
+
+    def _can_be_asked(self, contract: Contract) -> bool:
+        """Whether the provider answers look-ups of this tool, or reads of the same group."""
+        if contract.lookup is not None:
+            return True
+        name = breaker_name(contract)
+        return any(
+            entry.contract.is_read and breaker_name(entry.contract) == name
+            for entry in self.registry
+        )
+
     def session_records(self, scope: Scope, *, whole: bool = False) -> list[ActionRecord]:
         found = self.ledger.find(
             Filter(
@@ -206,8 +237,13 @@ def stricter(stored: Contract, now: Contract) -> Contract:
         refusal_final_after_s=max(promised) if len(promised) == len(refusals) else None,
         unprocessed=tuple(set(stored.unprocessed) & set(now.unprocessed)),
         lookup=lookup,
+        approval=max(stored.approval, now.approval, key=_APPROVALS.index),
+        approval_by_other=stored.approval_by_other or now.approval_by_other,
         key=stored.key,
     )
+
+
+_APPROVALS = list(Approval)
 
 
 def _risk(repeat: str) -> int:

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, TypeGuard
 from ascertain.errors import LookupAnswer
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Report
-from ascertain.model.words import Accepted, Found, LookupSays, Receipt
+from ascertain.model.words import Accepted, Found, FoundItems, Items, LookupSays, Receipt
 from ascertain.rules.identity import Scope
+from ascertain.rules.items import completed, item_facts
 from ascertain.rules.mac import Mac
 from ascertain.runtime.attempt import Attempt, running
 from ascertain.runtime.registry import Entry
@@ -40,11 +41,12 @@ class Asked(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """An invocation about to happen."""
+    """An invocation about to happen. ``items``: the keys of a batch's items."""
 
     attempt: Attempt | None
     log: WireLog
     started_at: float
+    items: tuple[str, ...] = ()
 
 
 def open_attempt(entry: Entry, record: ActionRecord, deadline_s: float, mac: Mac) -> Opening:
@@ -129,6 +131,8 @@ def report(
 ) -> Report:
     """The raw news, with the value as the ledger will keep it."""
     took_s = monotonic() - opening.started_at
+    if isinstance(value, Items | FoundItems) and opening.items:
+        value = completed(value, opening.items)
     attempt = opening.attempt
     text = None if error is not None or live else _stored(entry, value)
     log = opening.log
@@ -162,6 +166,8 @@ def _stored(entry: Entry, value: Any) -> str | None:
         value = value.value
     elif isinstance(value, Accepted):
         return None
+    elif isinstance(value, Items | FoundItems):
+        value = {"items": item_facts(value)}
     try:
         return entry.codec.encode(value)
     except Exception:  # whatever a value's own encoder raises: confirmed, result unavailable

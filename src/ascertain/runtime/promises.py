@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypedDict, TypeVar
 
 from ascertain.errors import ContractError
+from ascertain.model.breaker import Breaker as Rule
 from ascertain.model.contract import (
+    Approval,
     Budget,
     Contract,
     KeyFormat,
@@ -22,6 +25,44 @@ from ascertain.wire.watch import exit_name
 E = TypeVar("E", bound=StrEnum)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breaker:
+    """When a tool is closed for automatic sends, because its provider keeps giving no answer.
+
+    :param after: so many sends in a row without a definite answer.
+    :param within: how long back they count.
+    :param cool_down: how long nothing is sent before the provider is tried again.
+    :param defects: so many breaks in a row of the tool's own code after something may have left.
+    :param manual: how long calls that come meanwhile can be released, where ``send_by`` says less.
+    :param group: the provider, where several tools open and close together.
+    """
+
+    after: int = 5
+    within: float | str = 60.0
+    cool_down: float | str = 30.0
+    defects: int = 3
+    manual: float | str = "24h"
+    group: str = ""
+
+    def rule(self, tool: str) -> Rule:
+        """The same as data.
+
+        :raises ContractError: a number that makes no sense.
+        """
+        times = {
+            name: seconds(getattr(self, name), f"{tool}: breaker {name}") or 0.0
+            for name in ("within", "cool_down", "manual")
+        }
+        counts = {"after": self.after, "defects": self.defects}
+        for name, value in {**times, **counts}.items():
+            if isinstance(value, bool) or not value > 0:
+                raise ContractError(f"{tool}: breaker {name}={value!r} must be above 0.")
+        return Rule(
+            after=self.after, within_s=times["within"], cool_down_s=times["cool_down"],
+            defects=self.defects, manual_s=times["manual"], group=self.group,
+        )  # fmt: skip
+
+
 class ReadPromises(TypedDict, total=False):
     """What may be said of any tool.
 
@@ -29,6 +70,7 @@ class ReadPromises(TypedDict, total=False):
       without its leading verb.
     * ``budget``: bounds in two halves, see :class:`~ascertain.Budget`.
     * ``refusals``, ``error_paths``: where a reply says no, and what that means.
+    * ``breaker``: of a read: its answers tell whether the provider of that group is back.
     * ``say``, ``say_zh``: sentences for the person, by state; ``name`` is what it is called.
     * ``redact``: arguments that are masked wherever they are shown, and in results too.
     * ``provides``: what its result brings to the session: context key to dotted path in the result
@@ -44,6 +86,7 @@ class ReadPromises(TypedDict, total=False):
     budget: Budget
     refusals: Sequence[RefusalRule]
     error_paths: Sequence[str]
+    breaker: Breaker | bool
     say: Mapping[str, str]
     say_zh: Mapping[str, str]
     redact: Sequence[str]
@@ -79,6 +122,12 @@ class Promises(ReadPromises, total=False):
     * ``permission``, ``preconditions``: checked before the call and again before late sends.
     * ``consent``: the effect that the person must have agreed to in this session.
     * ``normalise``: per identity argument, a function that makes equal what means the same.
+    * ``approval``: a person approves each exact call before anything is sent (True), or a rule of
+      the server says for which (``approval=lambda asked: asked.arguments["amount"] > 100``).
+      ``approval_within``: how long after the call it may be approved and sent, by default an hour;
+      ``approval_by_other``: whose wish it is cannot approve it.
+    * ``breaker``: when the tool is closed for automatic sends, see :class:`Breaker`; False: never.
+    * ``items``: the list parameter of a batch, whose answer tells of each item (``Items``).
     """
 
     identity: Sequence[str]
@@ -103,9 +152,16 @@ class Promises(ReadPromises, total=False):
     preconditions: Mapping[str, Callable[[Any], Any]]
     consent: str
     normalise: Mapping[str, Callable[[Any], Any]]
+    approval: bool | Callable[[Any], Any]
+    approval_within: float | str
+    approval_by_other: bool
+    items: str
 
 
-_AS_SAID = ("refusal_covers_key", "receipt", "receipt_required", "undo", "budget")
+_AS_SAID = (
+    "refusal_covers_key", "receipt", "receipt_required", "undo", "budget", "approval_by_other",
+    "items",
+)  # fmt: skip
 _TUPLES = (
     "identity", "wording", "unprocessed", "redact", "refusals", "error_paths", "optional_context",
 )  # fmt: skip
@@ -118,6 +174,7 @@ _SECONDS = {
     "recount_after": "recount_after_s",
     "undo_within": "undo_within_s",
     "send_by": "send_by_s",
+    "approval_within": "approval_within_s",
 }
 _CHOICES: dict[str, type[StrEnum]] = {
     "once_per": OncePer,
@@ -125,7 +182,7 @@ _CHOICES: dict[str, type[StrEnum]] = {
     "on_unknown": OnUnknown,
 }
 _OF_THE_ENTRY = ("name", "noun", "permission", "preconditions", "consent", "normalise")
-_OTHERS = ("key_format", "via")
+_OTHERS = ("key_format", "via", "approval", "breaker")
 
 
 def contract_of(tool: str, said: Mapping[str, Any], *, access: str = "write") -> Contract:
@@ -145,6 +202,8 @@ def contract_of(tool: str, said: Mapping[str, Any], *, access: str = "write") ->
     form = said.get("key_format", KeyFormat())
     fields["key"] = KeyFormat(style=form) if isinstance(form, str) else form
     fields["via"] = _exits(tool, said.get("via", ()))
+    fields["approval"] = _approval(tool, said.get("approval", False))
+    fields["breaker"] = _breaker(tool, said.get("breaker", access != "read"))
     if access == "read":
         fields["repeat"] = Repeat.HARMLESS
     elif "repeat" not in said and fields.get("key_lifetime_s"):
@@ -189,6 +248,22 @@ def _several(tool: str, name: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, str):
         raise ContractError(f"{tool}: {name}={value!r} must be a list, {name}=[{value!r}].")
     return tuple(value)
+
+
+def _approval(tool: str, said: object) -> Approval:
+    if callable(said):
+        return Approval.BY_RULE
+    if not isinstance(said, bool):
+        raise ContractError(f"{tool}: approval={said!r} is True, False or a rule of the server.")
+    return Approval.ALWAYS if said else Approval.NONE
+
+
+def _breaker(tool: str, said: object) -> Rule | None:
+    if isinstance(said, Breaker):
+        return said.rule(tool)
+    if not isinstance(said, bool):
+        raise ContractError(f"{tool}: breaker={said!r} is Breaker(...), True or False.")
+    return Rule() if said else None
 
 
 def _exits(tool: str, clients: Sequence[object]) -> tuple[str, ...]:

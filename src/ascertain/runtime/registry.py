@@ -32,6 +32,7 @@ class Entry:
     lookup_is_async: bool = False
     related: Callable[[Any], Any] | None = None
     permission: Check | None = None
+    approval: Check | None = None
     preconditions: Mapping[str, Check] = field(default_factory=dict[str, Check])
     consent: str | None = None
     snapshot: Callable[[Any], Any] | None = None
@@ -156,6 +157,9 @@ def check_contract(contract: Contract, signature: Signature) -> None:
                 f"{contract.tool}: {role}={missing} are not parameters of the tool "
                 f"({', '.join(sorted(names)) or 'it has none'})."
             )
+    parameter = contract.items.partition(".")[0]
+    if parameter and parameter not in names:
+        raise ContractError(f"{contract.tool}: items={contract.items!r} names no parameter of it.")
     both = set(contract.identity) & set(contract.wording)
     if both:
         raise ContractError(f"{contract.tool}: {sorted(both)} cannot be identity and wording.")
@@ -169,6 +173,8 @@ def check_contract(contract: Contract, signature: Signature) -> None:
             f"{contract.tool}: key_lifetime of {contract.key_lifetime_s:g} s is within the margin "
             f"of {contract.key_margin_s:g} s, so the key could never be sent again."
         )
+    if not contract.approval_within_s > 0:
+        raise ContractError(f"{contract.tool}: approval_within must be above 0, or none can come.")
     if contract.refusal_final_after_s is not None:
         _check_refusal_final_after(contract, contract.refusal_final_after_s)
     _check_context(contract, signature)
@@ -228,6 +234,6 @@ def refuse_async_checks(entry: Entry) -> None:
     """
     if entry.is_async:
         return
-    checks = [entry.permission, *entry.preconditions.values()]
+    checks = [entry.permission, entry.approval, *entry.preconditions.values()]
     if any(inspect.iscoroutinefunction(check) for check in checks if check is not None):
         raise ContractError(f"{entry.name} is a sync tool; its checks must be plain functions too.")

@@ -20,6 +20,7 @@ from ascertain.flow.effects import (
     Invoke,
     Look,
     Pause,
+    Permission,
     Permit,
     Picture,
     Relate,
@@ -41,8 +42,10 @@ from ascertain.rules.chain import advance_of
 from ascertain.rules.news.classify import classify
 from ascertain.runtime import undoing
 from ascertain.runtime.attempt import Attempt
+from ascertain.runtime.batching import with_items
 from ascertain.runtime.checks import permitted, related
 from ascertain.runtime.hands import Hands, log
+from ascertain.runtime.holding import cleared, hold, waits_for_anything
 from ascertain.runtime.invoke import (
     Entered,
     Opening,
@@ -135,7 +138,7 @@ class SyncDriver:
             case Inquire(senders):
                 return self._hands.inquire(senders)
             case Permit(record):
-                return permitted(self._entry, record, self._arguments(record))
+                return self._permit(record)
             case Relate(record, related_ref):
                 asked = asked_of(record, self._arguments(record))
                 return related(self._entry, asked._replace(related_ref=related_ref))
@@ -160,6 +163,12 @@ class SyncDriver:
                 self._values = values
                 return self._hands.contexts.vet(self._entry, effect)
 
+    def _permit(self, record: ActionRecord) -> Permission:
+        said = permitted(self._entry, record, self._arguments(record))
+        if said != "yes" or not waits_for_anything(self._entry):
+            return said
+        return cleared(self._hands, self._entry, record)
+
     def _arguments(self, record: ActionRecord) -> dict[str, Any]:
         if self._values is None:
             self._values = self._hands.arguments_of(self._entry, record)
@@ -175,6 +184,7 @@ class SyncDriver:
         if not lease_covers(record, deadline_s, self._hands.clock()):
             return report(entry, opening, error=NotSent("lease_ran_out"))
         values = self._arguments(record)
+        opening = with_items(entry, opening, values)
         # a watched client ends its request at the deadline: its body comes back with what it knows,
         # and the turn goes on from there
         patience_s = deadline_s + min(GRACE_S, self._hands.lease_s / 2)
@@ -189,13 +199,15 @@ class SyncDriver:
             raise LookupError(f"{self._entry.name} has no look-up in this process.")
         if self._interrupt is not None:
             return report(self._entry, open_lookup(deadline_s), error=self._interrupt)
-        news = self._run(open_lookup(deadline_s), lambda: lookup(asked))
+        opening = with_items(self._entry, open_lookup(deadline_s), asked.arguments)
+        news = self._run(opening, lambda: lookup(asked))
         return answered(self._entry, news)
 
     def _undo(self, record: ActionRecord, around: Around) -> ActionRecord | None:
         start = undoing.begin(self._hands, record, around)
         may = permitted(start.entry, start.wanted.record, start.values)
-        begun = undoing.judged(start, may)
+        why = hold(self._hands, start.entry, undoing.for_rule(start))
+        begun = undoing.judged(start, may, why)
         if begun is None:
             return None
         driver = SyncDriver(self._hands, begun.entry, self._keeper, begun.values)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, overload
 
-from ascertain.errors import ContractError
+from ascertain.errors import AscertainError, ContractError, InvalidArguments
 from ascertain.model.contract import Contract, LookupPromise
 from ascertain.model.words import Undone
 from ascertain.runtime import undoing
@@ -154,6 +156,21 @@ class _Declared(Generic[P]):
         self._entry.snapshot = function
         return function
 
+    def _calls(self, calls: Iterable[Mapping[str, Any]]) -> list[tuple[dict[str, Any], Options]]:
+        """The calls of a batch with one action for each item, all checked before any is made."""
+        wanted = [dict(arguments) for arguments in calls]
+        for place, arguments in enumerate(wanted):
+            try:
+                self._entry.signature.bind((), arguments)
+            except InvalidArguments as error:
+                error.message = f"Item {place}: {error.message}"
+                raise
+        call_id = self._options.call_id
+        return [
+            (arguments, replace(self._options, call_id=call_id and f"{call_id}/{place}"))
+            for place, arguments in enumerate(wanted)
+        ]
+
     def _replaced(self, options: dict[str, Any]) -> Options:
         ordinal = options.get("ordinal")
         intent = options.get("intent")
@@ -183,6 +200,35 @@ class Tool(_Declared[P], Generic[P, R]):
         :raises LedgerError: the intent could not be recorded; nothing was sent.
         """
         return self._app.guarded(self._entry, args, kwargs, self._options)
+
+    def each(
+        self, calls: Iterable[Mapping[str, Any]], *, at_once: int = 8
+    ) -> list[Action[R] | AscertainError]:
+        """Make one call for each item, several at once: an action, an intent and a key for each.
+
+        :param calls: the arguments of each call. The same item twice is one action, twice in the
+            result. :param at_once: in how many threads.
+        :returns: in the order of ``calls``; an error stands for a call that could not be made.
+        :raises InvalidArguments: of the first item that does not fit; nothing was sent of any.
+        """
+        made = self._calls(calls)
+        if not made:
+            return []
+
+        def one(arguments: dict[str, Any], options: Options) -> Action[R] | AscertainError:
+            try:
+                return self._app.guarded(self._entry, (), arguments, options)
+            except AscertainError as error:
+                return error
+
+        from concurrent.futures import ThreadPoolExecutor  # nobody else needs it at import
+
+        with ThreadPoolExecutor(min(at_once, len(made)), "ascertain-each") as pool:
+            waiting = [
+                pool.submit(copy_context().run, partial(one, arguments, options))
+                for arguments, options in made
+            ]
+            return [future.result() for future in waiting]
 
     def options(
         self,
@@ -217,6 +263,27 @@ class AsyncTool(_Declared[P], Generic[P, R]):
         :raises LedgerError: the intent could not be recorded; nothing was sent.
         """
         return await self._app.guarded_async(self._entry, args, kwargs, self._options)
+
+    async def each(
+        self, calls: Iterable[Mapping[str, Any]], *, at_once: int = 64
+    ) -> list[Action[R] | AscertainError]:
+        """Make one call for each item, several at once: see :meth:`Tool.each`.
+
+        :param at_once: how many tasks of them run at a time.
+        :raises InvalidArguments: of the first item that does not fit; nothing was sent of any.
+        """
+        import asyncio
+
+        gate = asyncio.Semaphore(at_once)
+
+        async def one(arguments: dict[str, Any], options: Options) -> Action[R] | AscertainError:
+            async with gate:
+                try:
+                    return await self._app.guarded_async(self._entry, (), arguments, options)
+                except AscertainError as error:
+                    return error
+
+        return list(await asyncio.gather(*(one(*call) for call in self._calls(calls))))
 
     def options(
         self,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascertain.errors import ContractError, UnknownTool
-from ascertain.flow.call import Wanted
+from ascertain.flow.call import Hold, Wanted
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around, Joins, Member, Weight
 from ascertain.model.contract import OncePer
@@ -21,8 +21,9 @@ from ascertain.rules.identity import Scope, derive_key, intent_digest
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.durations import seconds
 from ascertain.runtime.hands import Hands
+from ascertain.runtime.invoke import Asked, asked_of
 from ascertain.runtime.promises import contract_of
-from ascertain.runtime.registry import Entry, check_contract
+from ascertain.runtime.registry import Entry, check_contract, refuse_async_checks
 from ascertain.store.ids import new_id
 from ascertain.values.arguments import Signature
 from ascertain.values.canonical import digest
@@ -63,9 +64,20 @@ def begin(hands: Hands, record: ActionRecord, around: Around) -> Begun:
     return Begun(entry, wanted, _turn(hands, entry, record), bound.values)
 
 
-def judged(begun: Begun, permitted: str) -> Begun | None:
-    """The undo once its permission is checked: refused on record, or not begun where unknown."""
+def for_rule(begun: Begun) -> Asked | None:
+    """What the server's rule of approval may look at, where the compensation has one."""
+    return None if begun.entry.approval is None else asked_of(begun.wanted.record, begun.values)
+
+
+def judged(begun: Begun, permitted: str, hold: Hold | None) -> Begun | None:
+    """The undo once its permission is checked: refused on record, or not begun where unknown.
+
+    :param hold: it waits for a person as every send of its tool does, while it can still be undone.
+    """
     match permitted:
+        case "yes" if hold is not None:
+            until = min(hold.until, begun.wanted.record.send_by_at)
+            return begun._replace(wanted=begun.wanted._replace(hold=hold._replace(until=until)))
         case "yes":
             return begun
         case "no":
@@ -181,6 +193,9 @@ def declare(
     )  # fmt: skip
     entry.permission = said.get("permission")
     entry.preconditions = dict(said.get("preconditions", {}))
+    rule = said.get("approval")
+    entry.approval = rule if callable(rule) else None
+    refuse_async_checks(entry)
     return entry
 
 

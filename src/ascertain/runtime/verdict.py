@@ -62,6 +62,7 @@ def resolve(
     now = hands.clock()
     _refuse_settled(record)
     if confirmed is not None:
+        _refuse_unsent(record)
         _refuse_temporary(record)
         contract = _contract(hands, record)
         move = rules.verdict_confirmed(
@@ -174,6 +175,15 @@ def _refuse_settled(record: ActionRecord) -> None:
     if record.terminal and not record.disputed:
         raise NotAllowed(
             f"Action {record.id} is {record.state}, not disputed; what is known is never rewritten."
+        )
+
+
+def _refuse_unsent(record: ActionRecord) -> None:
+    """What was never sent cannot have happened by it, whatever was done by hand meanwhile."""
+    if record.state is State.PREPARED:
+        raise NotAllowed(
+            f"Nothing of action {record.id} was sent, so it cannot be confirmed.",
+            next_step="If it was done by hand, say --not-done and name it in the evidence.",
         )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.breaker import BreakerRecord
 from ascertain.model.chain import Around, ChainRecord
 from ascertain.model.operations import (
     Advance,
@@ -44,6 +45,7 @@ __all__ = [
     "Alone",
     "Beside",
     "Blocked",
+    "Breakers",
     "Chains",
     "Claim",
     "ClaimBy",
@@ -119,6 +121,18 @@ class Contexts(Protocol):
         ...
 
 
+class Breakers(Protocol):
+    """The circuit breakers that have ever opened; everybody who uses the ledger shares them."""
+
+    def all(self) -> list[BreakerRecord]:
+        """All of them, by name."""
+        ...
+
+    def turn(self, before: BreakerRecord, after: BreakerRecord) -> BreakerRecord:
+        """Write ``after`` if nobody has turned it since ``before``; returns how it stands then."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
     """What a store knows of its own health: as it stands, and not as it was meant to be.
@@ -166,6 +180,7 @@ class Ledger(Protocol):
     """What every store does. Opened lazily; safe to use from any thread; safe after fork."""
 
     url: str
+    breakers: Breakers
 
     @property
     def chains(self) -> Chains:

@@ -12,12 +12,22 @@ from typing import Any
 from ascertain.errors import LedgerError, LedgerFull
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.rules.mac import Mac
-from ascertain.store.ledger import Advanced, Filter, Operation, Reply, Reserved, Taken, Vitals
+from ascertain.store.ledger import (
+    Advanced,
+    Breakers,
+    Filter,
+    Operation,
+    Reply,
+    Reserved,
+    Taken,
+    Vitals,
+)
 from ascertain.store.place import path_of
 from ascertain.store.rows import to_record
 from ascertain.store.seal import chain_mac
 from ascertain.store.secret import given_secret
 from ascertain.store.sqlite_batch import Batch, Prepared, prepare_all
+from ascertain.store.sqlite_breakers import SqliteBreakers
 from ascertain.store.sqlite_chains import SqliteChains
 from ascertain.store.sqlite_context import SqliteContexts
 from ascertain.store.sqlite_errors import free_bytes, ledger_error, typed
@@ -60,6 +70,7 @@ class SqliteLedger:
         self._file = LedgerFile(
             self.path, secret=given_secret(secret), busy_timeout_s=busy_timeout_s
         )
+        self.breakers: Breakers = SqliteBreakers(self._file)
         self._floor_bytes = free_space_floor_bytes
         self._space_known_until = 0.0
         self._has_room = True

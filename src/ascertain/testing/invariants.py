@@ -9,6 +9,7 @@ Times are seconds of the ledger's clock.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,7 +18,7 @@ from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.chain import Around
 from ascertain.model.contract import Contract, Repeat
 from ascertain.model.outcome import RETRYABLE_KINDS, Effect, Evidence, Kind, Outcome
-from ascertain.model.tables import Event, State, step, terminal
+from ascertain.model.tables import By, Event, State, step, terminal
 from ascertain.rules.budget import last_send_at
 from ascertain.rules.decide import Decision, What
 
@@ -36,6 +37,13 @@ FINAL_MEANS_FINAL = "FinalMeansFinal"
 NO_FORWARD_SEND = "NoForwardSend"
 HONEST_UNDO = "CompensatedMeansUndone"
 UNDONE_ONCE = "UndoneOnce"
+APPROVED_SENDS = "ApprovedSends"
+CLOSED_MEANS_CLOSED = "ClosedMeansClosed"
+
+# Cases over what was about to be sent, and must not be: only a person or a time can let it go.
+HELD_BACK = frozenset(
+    {"permission", "approval", "approval_expired", "approval_invalid", "circuit_open"}
+)
 
 UNDONE = (State.PREPARED, State.REJECTED)
 
@@ -242,7 +250,7 @@ def heals(record: ActionRecord, contract: Contract, reason: str, now: float) -> 
     seen = record.evidence not in (Evidence.NOT_ASKED, Evidence.UNANSWERED)
     allowed = (
         record.disputed
-        or reason == "permission"
+        or reason in HELD_BACK
         # refused for a while, until nothing may be sent any more: a person may wish it anew
         or (record.state is State.REJECTED and not may_send)
         or not (may_send or may_ask)
@@ -278,7 +286,7 @@ def waits_for_a_reason(record: ActionRecord, decision: Decision) -> list[Violati
 
     :param decision: what a worker would decide now.
     """
-    waits = record.review is not None and record.open and record.review != "permission"
+    waits = record.review is not None and record.open and record.review not in HELD_BACK
     if decision.what is What.REVIEW or not (waits or record.disputed):
         return []
     why = record.review or "disputed"
@@ -468,6 +476,53 @@ def within_budget(
             story = f"sent {now - first:g} s after the first send, allowed are {until:g} s"
             found.append(_found(BUDGET, after, story))
     return found
+
+
+def approved_sends(record: ActionRecord, events: Sequence[EventRecord]) -> list[Violation]:
+    """Nothing is sent without an approval of this exact call that holds at that moment.
+
+    To be asked of actions that need one.
+
+    :param events: all of the action, oldest first.
+    """
+    found: list[Violation] = []
+    asked: object = None
+    holds: dict[int, float] = {}
+    for event in events:
+        detail = json.loads(event.detail)
+        if event.event == Event.PREPARE:
+            asked = detail.get("approval")
+        elif event.reason == "approved" and event.by == By.PERSON and detail["approval"] == asked:
+            holds[event.n] = detail["until"]
+        elif event.event == Event.SEND:
+            by = detail.get("approved_in")
+            if by not in holds or event.at >= holds[by]:
+                story = f"attempt {event.attempt} was sent without an approval that held"
+                found.append(_found(APPROVED_SENDS, record, story))
+    return found
+
+
+def held_back(record: ActionRecord, events: Sequence[Moved]) -> list[Violation]:
+    """What must not be sent just now is not; asked of a write after that was said."""
+    if not any(event.event == Event.SEND for event in events):
+        return []
+    return [_found(CLOSED_MEANS_CLOSED, record, "it was held back, and sent all the same")]
+
+
+def none_sent_while_open(
+    record: ActionRecord, events: Sequence[EventRecord], opened: Iterable[tuple[float, float]]
+) -> list[Violation]:
+    """Nothing is sent by itself while its breaker is open.
+
+    :param opened: from when until when it was, as everybody saw it.
+    """
+    sent = [event.at for event in events if event.event == Event.SEND]
+    return [
+        _found(CLOSED_MEANS_CLOSED, record, f"sent at {at:g}, open from {start:g} to {end:g}")
+        for start, end in opened
+        for at in sent
+        if start < at < end
+    ]
 
 
 def _found(invariant: str, record: ActionRecord, story: str) -> Violation:

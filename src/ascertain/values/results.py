@@ -11,7 +11,7 @@ import json
 import types
 from typing import Any, Union, get_args, get_origin
 
-from ascertain.model.words import Accepted, Receipt
+from ascertain.model.words import Accepted, Items, Receipt
 from ascertain.values.annotations import Names, Reader
 from ascertain.values.canonical import MAX_BYTES, MAX_DEPTH, canonical, canonical_native
 from ascertain.values.foreign import NotUnderstood
@@ -28,7 +28,7 @@ _DRAINED: tuple[Any, ...] = (
     collections.abc.AsyncIterator,
     collections.abc.AsyncGenerator,
 )
-_WORDS: tuple[Any, ...] = (Receipt, Accepted)
+_WORDS: tuple[Any, ...] = (Receipt, Accepted, Items)
 
 _read = json.JSONDecoder().decode
 

@@ -17,12 +17,15 @@ from ascertain.model.words import (
     AbsentType,
     Accepted,
     Found,
+    FoundItems,
+    Items,
     NotSent,
     Processing,
     Receipt,
     Refused,
 )
 from ascertain.rules.news import http
+from ascertain.rules.news.batches import batch
 from ascertain.rules.news.case import Case
 from ascertain.rules.news.exceptions import family, leaf_key, mentioned, peek, proves_not_sent
 from ascertain.rules.news.lookups import judge_lookup
@@ -45,7 +48,8 @@ __all__ = ["REASONS", "classify", "judge_lookup"]
 
 _PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None), tuple, bytes})
 _TEXTS: Final = (str, bytes)
-_LOOKUP_WORDS: Final = (Found, AbsentType, Processing)
+_LOOKUP_WORDS: Final = (Found, FoundItems, AbsentType, Processing, Items)
+_OF_A_BATCH: Final = (Items, Accepted, BaseException)
 
 # ----------------------------------------------------------------------------------------- writes
 
@@ -171,6 +175,8 @@ def _returned(report: Report, contract: Contract, now: float, value: Any) -> Out
     """The body returned: confirmed, unless the reply or the hooks say otherwise."""
     trace = report.trace
     body = value
+    if contract.items and not isinstance(value, _OF_A_BATCH):
+        return Case(report=report, contract=contract, now=now).unknown("no_items")
     if type(value) not in _PLAIN:
         case = Case(report=report, contract=contract, now=now)
         outcome = _word(case, value)
@@ -235,6 +241,8 @@ def _word(case: Case, value: Any) -> Outcome | None:
         )
     if isinstance(value, Accepted):
         return case.accepted("said_accepted", ref_of(value.handle), value.ask_after_s)
+    if isinstance(value, Items) and case.contract.items:
+        return batch(case, value)
     if isinstance(value, NotSent | Refused):
         return _raised(case, value)  # meant to be raised
     if isinstance(value, BaseException):

@@ -10,8 +10,9 @@ from typing import Any
 
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Answer, Evidence, Kind, Report, WireTrace
-from ascertain.model.words import AbsentType, Found, Processing, Refused
+from ascertain.model.words import AbsentType, Found, FoundItems, Processing, Refused
 from ascertain.rules.news import http
+from ascertain.rules.news.batches import batch_found
 from ascertain.rules.news.case import ASK_AFTER_S
 from ascertain.rules.news.exceptions import leaf_key
 from ascertain.rules.news.replies import code_of, provider_kind, ref_of, seconds_of
@@ -36,10 +37,13 @@ def judge_lookup(report: Report, contract: Contract) -> Answer:
         return _unanswered("interrupted")
     if isinstance(value, Found):
         return _found(value)
-    if not (isinstance(value, AbsentType | Refused | Processing) or value is AbsentType):
+    words = AbsentType | Refused | Processing | FoundItems
+    if not (isinstance(value, words) or value is AbsentType):
         return _unanswered("lookup_answer", code=type(value).__name__)
     if report.trace is not None and report.trace.sends and _broke(report.trace):
         return _unanswered("lookup_broke")
+    if isinstance(value, FoundItems):
+        return batch_found(value)
     if isinstance(value, Refused):
         return _refused(value)
     if isinstance(value, Processing):

@@ -386,3 +386,17 @@ UPDATE session SET cleared_at = :now WHERE tenant = :tenant AND id = :id;
 UPDATE session SET epoch = :epoch, version = version + 1, opened_at = :now, seen_at = :now,
     expires_at = :expires_at, cleared_at = NULL
 WHERE tenant = :tenant AND id = :id AND principal = :principal;
+-- name: breakers
+SELECT name, circuit, why, "by", changed_at, opened_at, cool_at, try_at, prober, probe_until, n
+FROM breaker ORDER BY name;
+
+-- name: turn_breaker (name, circuit, why, by, changed_at, opened_at, cool_at, try_at, prober, probe_until, n, before_n)
+-- Writes nothing where somebody has turned it meanwhile.
+INSERT INTO breaker
+(name, circuit, why, "by", changed_at, opened_at, cool_at, try_at, prober, probe_until, n)
+VALUES (:name, :circuit, :why, :by, :changed_at, :opened_at, :cool_at, :try_at, :prober, :probe_until, :n)
+ON CONFLICT (name) DO UPDATE SET circuit = excluded.circuit, why = excluded.why, "by" = excluded."by",
+    changed_at = excluded.changed_at, opened_at = excluded.opened_at, cool_at = excluded.cool_at,
+    try_at = excluded.try_at, prober = excluded.prober, probe_until = excluded.probe_until,
+    n = excluded.n
+WHERE breaker.n = :before_n;

@@ -7,6 +7,7 @@ from collections.abc import Generator
 import pytest
 
 from ascertain.store.ledger import Ledger
+from ascertain.testing.conformance.breakers import BreakerRules
 from ascertain.testing.conformance.chain import BurialRules, ChainRules, SecretRules
 from ascertain.testing.conformance.chains import ChainStoreRules
 from ascertain.testing.conformance.claiming import ClaimRules
@@ -33,6 +34,7 @@ class StoreConformance(
     SecretRules,
     CrowdRules,
     DifferentialRules,
+    BreakerRules,
     VitalRules,
 ):
     """Derive from this, name it ``Test...`` and override the fixture ``place``."""
