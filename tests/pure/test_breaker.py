@@ -64,6 +64,17 @@ def test_req_F17_it_opens_after_so_many_in_a_row_and_never_before():
             assert opened_at == expected(story), story
 
 
+def test_req_F17_a_silence_that_began_before_the_last_answer_came_counts_for_nothing():
+    """A hundred callers at once: the answers come at once, the silences at their deadlines."""
+    tally = NOTHING
+    for second in range(10, 20):
+        tally = rules.tallied(tally, RULE, News.SILENT, second, sent_at=1.0, definite_at=2.0)
+    assert not rules.trips(tally, RULE)
+    for second in range(20, 20 + RULE.after):
+        tally = rules.tallied(tally, RULE, News.SILENT, second, sent_at=2.5, definite_at=2.0)
+    assert rules.trips(tally, RULE) == "silent"
+
+
 def expected(story):
     """The same, told plainly: counted back from each piece of news to the last good one."""
     for end in range(len(story)):

@@ -75,6 +75,29 @@ def clinic(tmp_path):
     clinic.app.close()
 
 
+def test_req_F17_some_lost_replies_among_many_callers_at_once_open_nothing(tmp_path):
+    """Every fifth of forty replies is lost: the provider is well, and its breaker stays closed."""
+    app = Ascertain(f"sqlite:///{tmp_path}/many.db", worker="none")
+
+    @app.tool(identity=["n"], budget=ONCE, breaker=Breaker(after=3))
+    async def book(n: int) -> dict:
+        if n % 5 == 0:
+            await asyncio.Event().wait()  # until its deadline
+        return {"id": f"B{n}"}
+
+    async def one(n):
+        async with app.session(f"chat-{n}", principal="u7"):
+            return await book(n=n)
+
+    async def everybody():
+        return await asyncio.gather(*(one(n) for n in range(40)))
+
+    actions = asyncio.run(everybody())
+    assert [action.state for action in actions].count(State.UNKNOWN) == 8
+    assert app.ledger.breakers.all() == []
+    app.close()
+
+
 def test_req_F17_after_so_many_silent_sends_calls_are_taken_as_manual_work_and_say_so(clinic):
     clinic.falls_ill()
     action = clinic.call(10)

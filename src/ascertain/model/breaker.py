@@ -16,7 +16,8 @@ from typing import NamedTuple
 class Breaker:
     """When a tool is closed for automatic sends, and for how long.
 
-    :param after: so many sends in a row without a definite answer, within ``within_s`` seconds.
+    :param after: so many sends in a row without a definite answer, within ``within_s`` seconds;
+        those that began before the last definite answer came do not count.
     :param cool_down_s: how long nothing is sent before the provider is tried again.
     :param defects: so many breaks of the tool's own code in a row, after which something may have
         left.

@@ -102,9 +102,22 @@ def name_of(contract: Contract) -> str:
     return contract.breaker.group or contract.tool
 
 
-def tallied(tally: Tally, rule: Breaker, news: News, now: float) -> Tally:
-    """The tally after this news."""
+def tallied(
+    tally: Tally, rule: Breaker, news: News, now: float, *, sent_at: float | None = None,
+    definite_at: float | None = None,
+) -> Tally:  # fmt: skip
+    """The tally after this news.
+
+    Of many callers at once the answers come first and the silences late, at their deadlines. So a
+    silence counts only where the send began after the last definite answer came.
+
+    :param sent_at: when the send that was met with silence began.
+    :param definite_at: when the last definite answer to this tool came.
+    """
+    outlived = sent_at is not None and definite_at is not None and sent_at < definite_at
     match news:
+        case News.SILENT if outlived:
+            return tally
         case News.DEFINITE | News.FOUND:
             return NOTHING  # it takes what is sent, whatever becomes of its replies
         case News.DEFECT:

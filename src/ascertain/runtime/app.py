@@ -13,9 +13,10 @@ from ascertain.model.contract import Contract
 from ascertain.rules.gate import Tiers
 from ascertain.runtime.action import Action
 from ascertain.runtime.attempt import Attempt
-from ascertain.runtime.calls import Calls, Options
+from ascertain.runtime.calls import Calls
 from ascertain.runtime.clock import Clock, LedgerClock
 from ascertain.runtime.contexts import DEFAULT_LIMIT_BYTES, DEFAULT_TTL_S, Contexts
+from ascertain.runtime.counting import Counts
 from ascertain.runtime.desk import Desk
 from ascertain.runtime.durations import seconds
 from ascertain.runtime.embedded import EmbeddedWorker
@@ -27,6 +28,7 @@ from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
 from ascertain.runtime.verdict import keep, resolve
 from ascertain.runtime.waiting import WordOnWaiting
+from ascertain.runtime.wanting import Options
 from ascertain.runtime.wrapping import Wraps
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
@@ -37,15 +39,13 @@ from ascertain.wire.watch import watch
 if TYPE_CHECKING:
     import asyncio
 
-    from ascertain.rules.recount import Row
-    from ascertain.runtime.recount import Recount
     from ascertain.runtime.worker import Worker
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Ascertain(Wraps, WordOnWaiting):
+class Ascertain(Counts, Wraps, WordOnWaiting):
     """Makes every tool call end in a known truth.
 
     :param url: where the ledger lives, ``sqlite:///ledger.db``.
@@ -322,51 +322,6 @@ class Ascertain(Wraps, WordOnWaiting):
     def clear_expired(self, *, limit: int = 1000) -> int:
         """Forget what ended sessions remember; returns how many. Never while an action is open."""
         return self.contexts.clear_expired(limit)
-
-    def recount(
-        self,
-        *,
-        tool: str | None = None,
-        since: str | float = "7d",
-        limit: int = 1000,
-        rate: float = 20.0,
-        concurrency: int = 8,
-    ) -> Recount:
-        """Ask every provider for its own record of recent actions, and compare; nothing is sent.
-
-        Not from a running loop: there it is ``await app.recount_async(...)``.
-
-        :param tool: only its actions. :param since: how far back (seconds, or ``24h``, ``7d``).
-        :param limit: at most so many actions, the newest. :param rate: look-ups per second.
-        :param concurrency: how many look-ups may wait for an answer at once.
-        :raises UnknownTool: there is no such tool. :raises ContractError: a senseless bound.
-        """
-        import asyncio
-
-        return asyncio.run(
-            self.recount_async(
-                tool=tool, since=since, limit=limit, rate=rate, concurrency=concurrency
-            )
-        )
-
-    async def recount_async(
-        self,
-        *,
-        tool: str | None = None,
-        since: str | float = "7d",
-        limit: int = 1000,
-        rate: float = 20.0,
-        concurrency: int = 8,
-        tell: Callable[[Row], None] | None = None,
-    ) -> Recount:
-        """The same on the running loop, for sync and async tools alike.
-
-        :param tell: is told each row as it comes in.
-        """
-        from ascertain.runtime.recount import bounds_of, recount
-
-        bounds = bounds_of(tool=tool, since=since, limit=limit, rate=rate, concurrency=concurrency)
-        return await recount(self.hands, self._calls.bodies, bounds, tell)
 
     # -- life cycle -----------------------------------------------------------------------------
 

@@ -53,6 +53,7 @@ class Breaking:
         self._lock = threading.Lock()
         self._known: dict[str, BreakerRecord] = {}
         self._tallies: dict[str, Tally] = {}
+        self.definite_at: dict[str, float] = {}  # by tool, when its last definite answer came
         self._turned: deque[tuple[BreakerRecord, BreakerRecord]] = deque()
         self._writing = threading.Lock()
         self._look_at = float("-inf")
@@ -116,16 +117,21 @@ class Breaking:
             ask=record.circuit is Circuit.OPEN and now >= (record.cool_at or now),
         )  # fmt: skip
 
-    def happened(self, contract: Contract, draft: Draft) -> None:
-        """An event was written; on a loop nothing waits for what is written because of it."""
+    def happened(self, contract: Contract, draft: Draft, sent_at: float | None) -> None:
+        """An event was written; on a loop nothing waits for what is written because of it.
+
+        :param sent_at: when the attempt that it speaks of was sent.
+        """
         news = rules.news_of(draft)
         if news is not None:
-            self.hear(contract, news)
+            self.hear(contract, news, sent_at)
 
-    def hear(self, contract: Contract, news: News) -> None:
+    def hear(self, contract: Contract, news: News, sent_at: float | None = None) -> None:
         """The provider spoke, or was silent."""
         rule = contract.breaker
         good = news is not News.SILENT and news is not News.DEFECT
+        if news is News.DEFINITE or news is News.FOUND:
+            self.definite_at[contract.tool] = self._clock()
         if rule is None or (good and self.idle):
             return
         self._after_fork()
@@ -135,7 +141,10 @@ class Breaking:
             record = self._known.get(name) or BreakerRecord(name)
             after: BreakerRecord | None
             if record.circuit is Circuit.CLOSED:
-                tally = rules.tallied(self._tallies.get(name, rules.NOTHING), rule, news, now)
+                tally = rules.tallied(
+                    self._tallies.get(name, rules.NOTHING), rule, news, now, sent_at=sent_at,
+                    definite_at=self.definite_at.get(contract.tool),
+                )  # fmt: skip
                 self._keep(name, tally)
                 why = rules.trips(tally, rule)
                 after = rules.opened(record, rule, why, now) if why else None

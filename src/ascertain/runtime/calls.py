@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import IntentConflict
@@ -13,16 +12,12 @@ from ascertain.flow.effects import Flow
 from ascertain.flow.keeping import keep_read
 from ascertain.flow.observe import observe
 from ascertain.model.action import ActionRecord
-from ascertain.model.contract import Contract, OncePer
-from ascertain.model.operations import Lookalike
 from ascertain.model.outcome import RETRYABLE_KINDS
 from ascertain.rules.breaker import News
 from ascertain.rules.budget import Turn
-from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
-from ascertain.rules.mac import Mac
 from ascertain.runtime import deadline as ambient
+from ascertain.runtime import wanting
 from ascertain.runtime.action import NOT_LOADED, Action
-from ascertain.runtime.attempt import running
 from ascertain.runtime.batching import keys_of
 from ascertain.runtime.checks import Denied, denied, denied_async
 from ascertain.runtime.hands import Hands
@@ -30,37 +25,17 @@ from ascertain.runtime.holding import hold, hold_async, waits_for_anything
 from ascertain.runtime.invoke import Asked, asked_in
 from ascertain.runtime.joining import admitted, admitted_async
 from ascertain.runtime.keeper import Keeper
-from ascertain.runtime.place import Place
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, here
 from ascertain.runtime.sync import SyncDriver
-from ascertain.store.ids import new_id
+from ascertain.runtime.wanting import NONE, Options
 from ascertain.values.arguments import Bound, parse_call
-from ascertain.values.canonical import canonical, digest, identity_text
+from ascertain.values.canonical import canonical
 
 if TYPE_CHECKING:
     from ascertain.runtime.aio import AsyncDriver
     from ascertain.runtime.bodies import Bodies
     from ascertain.runtime.chain import Chain
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What a caller may say about one call, beside its arguments.
-
-    :param call_id: the framework's id of this call; the same id is the same action.
-    :param ordinal: names an intended second of the same intent; never from model arguments.
-    :param deadline_s: bounds this call, in seconds.
-    :param place: its step in a chain.
-    """
-
-    call_id: str | None = None
-    ordinal: str = ""
-    deadline_s: float | None = None
-    place: Place | None = None
-
-
-NONE = Options()
 
 
 class Calls:
@@ -106,13 +81,15 @@ class Calls:
                 ended = driver.drive(keep_read(setting, wanted, ended))
             self._heard_of_read(entry, ended)
         elif self.observing or entry.observed:
-            wanted = self._wanted(entry, bound, session.scope, options, turn, None, observed=True)
+            wanted = wanting.wanted(
+                self.hands, entry, bound, session.scope, options, turn, None, observed=True
+            )
             ended = driver.drive(observe(setting, wanted))
         else:
             refusal: Denied | None = None
             if _checked(entry):
                 refusal = denied(entry, session, asked_in(entry, session.scope, bound.values))
-            wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
+            wanted = wanting.wanted(self.hands, entry, bound, session.scope, options, turn, refusal)
             if session.joined is not None:
                 wanted = admitted(session.joined, entry, wanted, options.place)
             if refusal is None and waits_for_anything(entry):
@@ -146,14 +123,16 @@ class Calls:
                 ended = await driver.drive(keep_read(setting, wanted, ended))
             self._heard_of_read(entry, ended)
         elif watched:
-            wanted = self._wanted(entry, bound, session.scope, options, turn, None, observed=True)
+            wanted = wanting.wanted(
+                self.hands, entry, bound, session.scope, options, turn, None, observed=True
+            )
             ended = await driver.drive(observe(setting, wanted))
         else:
             refusal = None
             if _checked(entry):
                 vetted = asked_in(entry, session.scope, bound.values)
                 refusal = await denied_async(entry, session, vetted)
-            wanted = self._wanted(entry, bound, session.scope, options, turn, refusal)
+            wanted = wanting.wanted(self.hands, entry, bound, session.scope, options, turn, refusal)
             if session.joined is not None:
                 wanted = await admitted_async(session.joined, entry, wanted, options.place)
             if refusal is None and waits_for_anything(entry):
@@ -249,76 +228,17 @@ class Calls:
         if entry.contract.breaker is not None and ended.record.kind not in RETRYABLE_KINDS:
             self.hands.breaking.hear(entry.contract, News.ANSWERS)
 
-    # -- what a call becomes --------------------------------------------------------------------
-
-    def wanted(
+    def _observed(
         self, entry: Entry, bound: Bound, scope: Scope, options: Options, turn: Turn
     ) -> Wanted:
-        """The action of a call, of a write or of a read that is recorded."""
-        wanted = self._wanted(entry, bound, scope, options, turn, None)
-        return wanted if not entry.contract.is_read else _of_its_own(wanted, mode="read")
-
-    def held(
-        self,
-        entry: Entry,
-        scope: Scope,
-        options: Options,
-        turn: Turn,
-        arguments: str,
-        keys: tuple[str, ...],
-    ) -> Wanted:
-        """The action of a call that is not made; no later call is taken for it."""
-        bound = Bound(dict.fromkeys(entry.signature.names), {}, arguments)
-        wanted = self._wanted(entry, bound, scope, replace(options, call_id=None), turn, None)
-        wanted = _of_its_own(wanted, mode="read" if entry.contract.is_read else "guard")
-        return wanted._replace(record=wanted.record.changed(code=",".join(keys), exact=""))
-
-    def _wanted(
-        self,
-        entry: Entry,
-        bound: Bound,
-        scope: Scope,
-        options: Options,
-        turn: Turn,
-        refusal: Denied | None,
-        *,
-        observed: bool = False,
-    ) -> Wanted:
-        contract, mac = entry.contract, self.hands.mac
-        identity, exact, wording = _digests(entry, bound)
-        intent = intent_digest(contract, scope, identity, _ordinal(contract, options))
-        slot = slot_of(contract, scope)
-        key = derive_key(mac, contract, intent=intent, slot=slot, replaces_key=None)
-        action_id = new_id()
-        parent = running.get()
-        now = self.hands.clock()
-        send_by_s = contract.send_by_s
-        call_id, ordinal = options.call_id, options.ordinal
-        parent_id = None if parent is None else parent.action_id
-        send_by_at = turn.until if send_by_s is None else now + send_by_s
-        # by position: half the time of naming two dozen fields, for every call
-        record = ActionRecord(
-            action_id, scope.tenant, contract.tool, scope.principal, scope.session, scope.opening,
-            scope.turn, slot, scope.chain, call_id, parent_id, None,
-            f"{intent}~{action_id}" if observed else intent, ordinal, exact, wording, key,
-            entry.contract_digest, "observe" if observed else "guard", now, send_by_at,
-            updated_at=now,
-        )  # fmt: skip
-        return Wanted(
-            record=record,
-            arguments=bound.text,
-            contract_json=entry.contract_json,
-            rebuild=partial(_replacing, mac, contract, intent, record),
-            denied=refusal,
-            beside=(Lookalike(fields=digest(identity)),) if contract.by_fields else (),
-        )
+        return wanting.wanted(self.hands, entry, bound, scope, options, turn, None, observed=True)
 
     def _chained_read(
         self, entry: Entry, bound: Bound, chain: Chain, options: Options, turn: Turn
     ) -> Wanted:
         """A read as its chain keeps it: each is one of its own."""
         scope = chain.session.scope
-        wanted = self._wanted(entry, bound, scope, options, turn, None, observed=True)
+        wanted = self._observed(entry, bound, scope, options, turn)
         wanted = wanted._replace(record=wanted.record.changed(mode="read"))
         return chain.admit(entry, wanted, options.place, None)
 
@@ -360,27 +280,6 @@ class Calls:
         conflict.message = f"{conflict.message} Different: {', '.join(fields)}."
 
 
-def _digests(entry: Entry, bound: Bound) -> tuple[str, str, str]:
-    """Identity as text, and digests of the exact and the wording arguments.
-
-    Exact arguments are compared as identity is: an amount of 10.0 is the amount 10.00.
-    """
-    values = bound.values
-    identity, exact, wording = entry.roles
-    return (
-        identity_text({name: values[name] for name in identity}, entry.normalise),
-        digest(identity_text({name: values[name] for name in exact})) if exact else "",
-        digest(identity_text({name: values[name] for name in wording})) if wording else "",
-    )
-
-
-def _of_its_own(wanted: Wanted, *, mode: str) -> Wanted:
-    """The same with an intent that no other call has."""
-    record = wanted.record
-    record = record.changed(intent=f"{record.intent}~{record.id}", mode=mode)
-    return wanted._replace(record=record)
-
-
 def _held(wanted: Wanted, why: Hold | None) -> Wanted:
     return wanted if why is None else wanted._replace(hold=why)
 
@@ -388,22 +287,6 @@ def _held(wanted: Wanted, why: Hold | None) -> Wanted:
 def _for_rule(entry: Entry, session: Session, bound: Bound) -> Asked | None:
     """What the server's rule of approval may look at, where there is one."""
     return None if entry.approval is None else asked_in(entry, session.scope, bound.values)
-
-
-def _replacing(
-    mac: Mac, contract: Contract, intent: str, record: ActionRecord, earlier: ActionRecord
-) -> ActionRecord:
-    """The record with the key that it gets where it replaces an earlier, rejected action."""
-    slot = record.slot
-    key = derive_key(mac, contract, intent=intent, slot=slot, replaces_key=earlier.key)
-    return record.changed(key=key, replaces=earlier.id)
-
-
-def _ordinal(contract: Contract, options: Options) -> str:
-    """What tells intents with one identity apart; a step that was named is one of its own."""
-    if options.place is None or contract.once_per is not OncePer.SESSION:
-        return options.ordinal
-    return f"{options.ordinal}\x1e{options.place.step}"
 
 
 def _checked(entry: Entry) -> bool:

@@ -29,6 +29,8 @@ from ascertain.runtime.projector import Projector
 from ascertain.runtime.readiness import Readiness, own
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, here
+from ascertain.runtime.wanting import held as held_back
+from ascertain.runtime.wanting import recorded
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Contexts as StoredContexts
 from ascertain.store.sessions import ProjectedContexts, SessionStore, open_sessions
@@ -36,7 +38,8 @@ from ascertain.values.canonical import canonical_native
 
 if TYPE_CHECKING:
     from ascertain.rules.budget import Turn
-    from ascertain.runtime.calls import Calls, Options
+    from ascertain.runtime.calls import Calls
+from ascertain.runtime.wanting import Options
 
 POLL_S = 0.02
 DEFAULT_TTL_S = 7 * 86_400.0
@@ -159,14 +162,15 @@ class Contexts:
         def make(filled: Mapping[str, Any], chain: str) -> tuple[Wanted, dict[str, Any]]:
             bound = entry.signature.bind((), {**given, **filled})
             keys_of(entry, bound.values)
-            wanted = calls.wanted(entry, bound, scope, options, turn)
+            wanted = recorded(self.hands, entry, bound, scope, options, turn)
             joined = scope.chain or chain
             if not joined and contract.provides:
                 joined = wanted.record.id  # it is the first of what may follow from it
             return _joining(wanted, joined), bound.values
 
         def held(keys: tuple[str, ...]) -> Wanted:
-            return calls.held(entry, scope, options, turn, canonical_native(dict(given)), keys)
+            text = canonical_native(dict(given))
+            return held_back(self.hands, entry, scope, options, turn, text, keys)
 
         def sources(key: str, found: Remembered | None) -> tuple[Source, ...]:
             return self._sources(entry, key, found, is_async=is_async)

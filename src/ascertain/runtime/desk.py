@@ -21,12 +21,13 @@ from ascertain.rules.moves import Move, note
 from ascertain.rules.plan import plan_from_json
 from ascertain.runtime.action import Action
 from ascertain.runtime.batching import items_in
-from ascertain.runtime.calls import Calls, Options
+from ascertain.runtime.calls import Calls
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.memory import SessionMemory
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session
 from ascertain.runtime.sync import SyncDriver
+from ascertain.runtime.wanting import Options
 from ascertain.values.arguments import parse_call
 
 if TYPE_CHECKING:

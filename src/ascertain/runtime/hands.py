@@ -131,10 +131,11 @@ class Hands:
                 self.poke(record.due_at)
             elif record.chain and record.final:
                 self.poke(record.updated_at)  # it may have turned its chain
-            if record.mode == GUARDED and not (
-                record.state is State.CONFIRMED and self.breaking.idle
-            ):
-                self._heard(record, operation)
+            if record.mode == GUARDED:
+                if record.state is State.CONFIRMED and self.breaking.idle:
+                    self.breaking.definite_at[record.tool] = record.updated_at
+                else:
+                    self._heard(record, operation)
             if operation.drafts and log.isEnabledFor(logging.INFO):
                 for draft in operation.drafts:
                     self._tell(record, str(draft.event), draft.reason, draft.detail)
@@ -185,7 +186,7 @@ class Hands:
         if entry is None or entry.contract.breaker is None:
             return
         for draft in operation.drafts:
-            self.breaking.happened(entry.contract, draft)
+            self.breaking.happened(entry.contract, draft, operation.before.last_sent_at)
         before = operation.before
         if record.asked > before.asked and record.unanswered == before.unanswered:
             self.breaking.hear(entry.contract, News.ANSWERS)  # also where it told nothing new

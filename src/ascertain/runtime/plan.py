@@ -14,12 +14,13 @@ from ascertain.model.operations import Alone
 from ascertain.rules import plan as rules
 from ascertain.rules.plan import Plan, PlanStep, Ref, arranged, plan_from_json
 from ascertain.runtime import sender
-from ascertain.runtime.calls import Calls, Options
+from ascertain.runtime.calls import Calls
 from ascertain.runtime.chain import Chain
 from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.place import Place, Step
 from ascertain.runtime.registry import Entry, Registry
 from ascertain.runtime.scope import current
+from ascertain.runtime.wanting import Options
 from ascertain.values.canonical import canonical
 
 if TYPE_CHECKING:

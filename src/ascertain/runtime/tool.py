@@ -14,11 +14,11 @@ from ascertain.model.contract import Contract, LookupPromise
 from ascertain.model.words import Undone
 from ascertain.runtime import undoing
 from ascertain.runtime.action import Action
-from ascertain.runtime.calls import NONE, Options
 from ascertain.runtime.durations import seconds
 from ascertain.runtime.place import Place
 from ascertain.runtime.promises import Promises
 from ascertain.runtime.registry import Entry, Registry
+from ascertain.runtime.wanting import NONE, Options
 
 P = ParamSpec("P")
 R = TypeVar("R")

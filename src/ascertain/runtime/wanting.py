@@ -1,0 +1,147 @@
+"""What a call becomes: the intent, its key, and the action that is about to be stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ascertain.flow.call import Wanted
+from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract, OncePer
+from ascertain.model.operations import Lookalike
+from ascertain.rules.budget import Turn
+from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
+from ascertain.rules.mac import Mac
+from ascertain.runtime.attempt import running
+from ascertain.runtime.checks import Denied
+from ascertain.runtime.hands import Hands
+from ascertain.runtime.place import Place
+from ascertain.runtime.registry import Entry
+from ascertain.store.ids import new_id
+from ascertain.values.arguments import Bound
+from ascertain.values.canonical import digest, identity_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a caller may say about one call, beside its arguments.
+
+    :param call_id: the framework's id of this call; the same id is the same action.
+    :param ordinal: names an intended second of the same intent; never from model arguments.
+    :param deadline_s: bounds this call, in seconds.
+    :param place: its step in a chain.
+    """
+
+    call_id: str | None = None
+    ordinal: str = ""
+    deadline_s: float | None = None
+    place: Place | None = None
+
+
+NONE = Options()
+
+
+def recorded(
+    hands: Hands, entry: Entry, bound: Bound, scope: Scope, options: Options, turn: Turn
+) -> Wanted:
+    """The action of a call, of a write or of a read that is recorded."""
+    action = wanted(hands, entry, bound, scope, options, turn, None)
+    return action if not entry.contract.is_read else _of_its_own(action, mode="read")
+
+
+def held(
+    hands: Hands,
+    entry: Entry,
+    scope: Scope,
+    options: Options,
+    turn: Turn,
+    arguments: str,
+    keys: tuple[str, ...],
+) -> Wanted:
+    """The action of a call that is not made; no later call is taken for it."""
+    bound = Bound(dict.fromkeys(entry.signature.names), {}, arguments)
+    action = wanted(hands, entry, bound, scope, replace(options, call_id=None), turn, None)
+    action = _of_its_own(action, mode="read" if entry.contract.is_read else "guard")
+    return action._replace(record=action.record.changed(code=",".join(keys), exact=""))
+
+
+def wanted(
+    hands: Hands,
+    entry: Entry,
+    bound: Bound,
+    scope: Scope,
+    options: Options,
+    turn: Turn,
+    refusal: Denied | None,
+    *,
+    observed: bool = False,
+) -> Wanted:
+    """The action of a call, about to be stored.
+
+    :param refusal: why it must not be sent. :param observed: its intent is its own.
+    """
+    contract, mac = entry.contract, hands.mac
+    identity, exact, wording = _digests(entry, bound)
+    intent = intent_digest(contract, scope, identity, _ordinal(contract, options))
+    slot = slot_of(contract, scope)
+    key = derive_key(mac, contract, intent=intent, slot=slot, replaces_key=None)
+    action_id = new_id()
+    parent = running.get()
+    now = hands.clock()
+    send_by_s = contract.send_by_s
+    call_id, ordinal = options.call_id, options.ordinal
+    parent_id = None if parent is None else parent.action_id
+    send_by_at = turn.until if send_by_s is None else now + send_by_s
+    # by position: half the time of naming two dozen fields, for every call
+    record = ActionRecord(
+        action_id, scope.tenant, contract.tool, scope.principal, scope.session, scope.opening,
+        scope.turn, slot, scope.chain, call_id, parent_id, None,
+        f"{intent}~{action_id}" if observed else intent, ordinal, exact, wording, key,
+        entry.contract_digest, "observe" if observed else "guard", now, send_by_at,
+        updated_at=now,
+    )  # fmt: skip
+    return Wanted(
+        record=record,
+        arguments=bound.text,
+        contract_json=entry.contract_json,
+        rebuild=partial(_replacing, mac, contract, intent, record),
+        denied=refusal,
+        beside=(Lookalike(fields=digest(identity)),) if contract.by_fields else (),
+    )
+
+
+def _digests(entry: Entry, bound: Bound) -> tuple[str, str, str]:
+    """Identity as text, and digests of the exact and the wording arguments.
+
+    Exact arguments are compared as identity is: an amount of 10.0 is the amount 10.00.
+    """
+    values = bound.values
+    identity, exact, wording = entry.roles
+    return (
+        identity_text({name: values[name] for name in identity}, entry.normalise),
+        digest(identity_text({name: values[name] for name in exact})) if exact else "",
+        digest(identity_text({name: values[name] for name in wording})) if wording else "",
+    )
+
+
+def _of_its_own(wanted: Wanted, *, mode: str) -> Wanted:
+    """The same with an intent that no other call has."""
+    record = wanted.record
+    record = record.changed(intent=f"{record.intent}~{record.id}", mode=mode)
+    return wanted._replace(record=record)
+
+
+def _replacing(
+    mac: Mac, contract: Contract, intent: str, record: ActionRecord, earlier: ActionRecord
+) -> ActionRecord:
+    """The record with the key that it gets where it replaces an earlier, rejected action."""
+    slot = record.slot
+    key = derive_key(mac, contract, intent=intent, slot=slot, replaces_key=earlier.key)
+    return record.changed(key=key, replaces=earlier.id)
+
+
+def _ordinal(contract: Contract, options: Options) -> str:
+    """What tells intents with one identity apart; a step that was named is one of its own."""
+    if options.place is None or contract.once_per is not OncePer.SESSION:
+        return options.ordinal
+    return f"{options.ordinal}\x1e{options.place.step}"
