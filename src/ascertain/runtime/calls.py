@@ -15,6 +15,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import RETRYABLE_KINDS
 from ascertain.rules.breaker import News
 from ascertain.rules.budget import Turn
+from ascertain.rules.identity import Scope
 from ascertain.runtime import deadline as ambient
 from ascertain.runtime import wanting
 from ascertain.runtime.action import NOT_LOADED, Action
