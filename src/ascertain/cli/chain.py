@@ -43,10 +43,13 @@ def command(
 
 def _head(paper: Paper, wish: Wish, now: float) -> None:
     first = wish.first
-    paper.line((wish.id, "title"), "  ", state_cell(wish))
+    paper.line((wish.name or wish.id, "title"), "  ", state_cell(wish), (f"  {wish.id}", "quiet"))
     whose = f"principal {first.principal or '-'}, session {first.session}"
     began = f"{day_and_time(wish.began_at)}, {ago(wish.began_at, now)}"
-    paper.pairs([("for", whose), ("since", began)])
+    rows: list[tuple[str, Cell]] = [("for", whose), ("since", began)]
+    if wish.around is not None and wish.around.chain.backward:
+        rows.append(("turned", (f"it goes back: {wish.around.chain.reason}", "warn")))
+    paper.pairs(rows)
     paper.blank()
 
 

@@ -25,7 +25,7 @@ from ascertain.runtime.clock import LedgerClock
 from ascertain.runtime.durations import seconds
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.registry import Registry
-from ascertain.runtime.verdict import resolve
+from ascertain.runtime.verdict import keep, resolve
 from ascertain.store.ledger import Ledger
 
 EPILOG = examples(
@@ -57,6 +57,9 @@ def command(
     not_done: Annotated[
         bool, typer.Option("--not-done", help="It did not happen, and will not.")
     ] = False,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="It could not be undone, and stays as it is.")
+    ] = False,
     evidence: Annotated[str, typer.Option(metavar="TEXT", help="How you know.")] = "",
     to: Annotated[str, typer.Option(metavar="NAME", help="Whose case it is from now on.")] = "",
     within: Annotated[
@@ -84,13 +87,17 @@ def command(
             if what is What.ASSIGN:
                 after = assign(hands, record.id, owner=to, within_s=seconds(within, "--within"))
                 return _show(case_of(found, after, clock()), as_json=as_json)
-            if (confirmed is None) != not_done:
+            if (confirmed is not None) + not_done + kept != 1:
                 raise UsageProblem(
-                    "Say exactly one of --confirmed REF and --not-done --evidence TEXT.",
+                    "Say exactly one of --confirmed REF, --not-done and --kept.",
                     next_step="ascertain review --help",
                 )
-            after = resolve(
-                hands, record.id, confirmed=confirmed, not_done=not_done, evidence=evidence
+            after = (
+                keep(hands, record.id, evidence=evidence)
+                if kept
+                else resolve(
+                    hands, record.id, confirmed=confirmed, not_done=not_done, evidence=evidence
+                )
             )
         finally:
             hands.committer.close()
@@ -182,6 +189,8 @@ def _option(verdict: str) -> str:
             return "--confirmed REF"
         case Verdict.NOT_DONE:
             return "--not-done --evidence TEXT"
+        case "kept":
+            return "--kept --evidence TEXT"
         case _:
             return verdict
 

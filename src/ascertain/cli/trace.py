@@ -35,7 +35,7 @@ def command(
         put(f"{json_text(told)}\n")
         return Exit.FOUND if wrong else Exit.FINE
     paper = Paper()
-    paper.line((wish.id, "title"), "  ", state_cell(wish))
+    paper.line((wish.name or wish.id, "title"), "  ", state_cell(wish), (f"  {wish.id}", "quiet"))
     paper.pairs([(about, (question, "quiet")) for about, question in QUESTIONS.items()])
     for place, one in enumerate(traced, start=1):
         _call(paper, place, one)

@@ -11,11 +11,13 @@ from typing import Any
 
 from ascertain.errors import ActionNotFound
 from ascertain.model.action import ActionRecord
+from ascertain.model.chain import Around
 from ascertain.model.contract import Contract
 from ascertain.report.reading import contract_of, is_observed, walk
 from ascertain.report.shown import shown_records
 from ascertain.report.story import record_as_dict
 from ascertain.report.words import iso
+from ascertain.rules.chain_facts import chain_state
 from ascertain.rules.facts import part_of
 from ascertain.rules.project import Part, WorkflowState, workflow_state
 from ascertain.store.ledger import Filter, Ledger
@@ -57,12 +59,19 @@ class Member:
 class Wish:
     """The actions of one chain, else those of one turn that are in none; oldest first.
 
+    :param around: the chain's own record, with the place of each action in it; None for a turn.
     :param id: of the chain; of a turn ``SESSION/TURN``, or ``SESSION`` where turns are not told.
     """
 
     id: str
     is_chain: bool
     members: tuple[Member, ...]
+    around: Around | None = None
+
+    @property
+    def name(self) -> str:
+        """What the chain is called; empty for a turn."""
+        return "" if self.around is None else self.around.chain.name
 
     @property
     def first(self) -> ActionRecord:
@@ -70,13 +79,20 @@ class Wish:
 
     @property
     def counting(self) -> list[Member]:
-        """The writes that count: one that was corrected gives way to its correction."""
-        replaced = {member.record.replaces for member in self.members}
+        """The writes that count: what was corrected gives way to its correction, and what reverses
+        another one is no part of the wish.
+        """
+        replaced: set[str | None] = {member.record.replaces for member in self.members}
+        if self.around is not None:
+            replaced |= {m.action_id for m, _ in self.around.members if m.undoes}
         return [m for m in self.members if not m.is_read and m.record.id not in replaced]
 
     @property
     def state(self) -> WorkflowState:
         """What it came to."""
+        if self.around is not None:
+            contracts = {member.record.id: member.contract for member in self.members}
+            return chain_state(self.around, lambda record: contracts.get(record.id))
         return workflow_state([member.part for member in self.counting])
 
     @property
@@ -101,6 +117,8 @@ class Wish:
         return {
             "id": self.id,
             "chain": first.chain or None,
+            "name": self.name or None,
+            "direction": None if self.around is None else str(self.around.chain.direction),
             "session": first.session,
             "turn": first.turn or None,
             "principal": first.principal,
@@ -140,7 +158,7 @@ def of_session(ledger: Ledger, session: str) -> list[Wish]:
 
 
 def find_wish(ledger: Ledger, id: str, since_at: float) -> Wish:
-    """The wish of that id: of a turn by the session's index, of a chain among those since then.
+    """The wish of that id, by the session's index or the chain's; else among those since then.
 
     :raises WishNotFound: neither.
     """
@@ -150,6 +168,9 @@ def find_wish(ledger: Ledger, id: str, since_at: float) -> Wish:
         records = [r for r in walk(ledger, query) if not r.chain and not is_observed(r)]
         if records:
             return _wishes(ledger, records)[0]
+    around = ledger.chains.around(id)
+    if around is not None and around.members:
+        return _wishes(ledger, [record for _, record in reversed(around.members)])[0]
     records = [r for r in _since(ledger, since_at) if r.chain == id]
     if not records:
         raise WishNotFound(f"There is no chain or turn {id!r} in {ledger.url}.")
@@ -173,7 +194,12 @@ def _wishes(ledger: Ledger, records: Iterable[ActionRecord]) -> list[Wish]:
         group = groups.setdefault(_group(record), [])
         group.insert(0, Member(record=record, contract=contracts[record.contract]))
     return [
-        Wish(id=_id(members[0].record), is_chain=key[0] == "chain", members=tuple(members))
+        Wish(
+            id=_id(members[0].record),
+            is_chain=key[0] == "chain",
+            members=tuple(members),
+            around=ledger.chains.around(key[-1]) if key[0] == "chain" else None,
+        )
         for key, members in groups.items()
     ]
 
