@@ -140,7 +140,7 @@ def test_a_call_that_was_made_before_is_what_it_is_though_its_context_is_gone(st
     """A framework repeats a call by its id: "not made" would be a lie."""
     made = prepared(state=state)
     play = Play(WRITE, look=[NOTHING, NOTHING, NOTHING._replace(called=made)])
-    again = replace(NEED, call_id="c1", tiers=Tiers(wait_s=0.1, waits=1))
+    again = NEED._replace(call_id="c1", tiers=Tiers(wait_s=0.1, waits=1))
     ended = play.run(write_in_context(play.setting, again, turn()))
     assert (ended.record, ended.how) == (made, how)
     assert "Reserve" not in play.kinds()
@@ -149,14 +149,14 @@ def test_a_call_that_was_made_before_is_what_it_is_though_its_context_is_gone(st
 def test_another_principals_call_of_the_same_id_is_not_told():
     made = prepared(state=State.CONFIRMED, principal="u8")
     play = Play(WRITE, look=[NOTHING, NOTHING._replace(called=made)])
-    again = replace(NEED, call_id="c1", tiers=Tiers(waits=0))
+    again = NEED._replace(call_id="c1", tiers=Tiers(waits=0))
     ended = play.run(write_in_context(play.setting, again, turn()))
     assert ended.record.reason == "context_missing"
 
 
 def test_three_reads_are_the_most_that_the_gate_runs():
-    many = replace(
-        NEED, sources=lambda key, found: tuple(Source(f"read{n}") for n in range(9)),
+    many = NEED._replace(
+        sources=lambda key, found: tuple(Source(f"read{n}") for n in range(9)),
         tiers=Tiers(waits=0),
     )  # fmt: skip
     play = Play(WRITE, look=[NOTHING], fetch=[False])
@@ -204,7 +204,7 @@ def test_a_callers_own_wrong_argument_is_the_callers_error():
 
     play = Play(WRITE, look=[THERE])
     with pytest.raises(InvalidArguments):
-        play.run(write_in_context(play.setting, replace(NEED, make=refuse), turn()))
+        play.run(write_in_context(play.setting, NEED._replace(make=refuse), turn()))
 
 
 def test_a_denied_call_pledges_nothing():
@@ -278,7 +278,7 @@ def test_whatever_else_keeps_a_read_from_being_recorded_is_told_and_its_answer_s
 
 def test_the_gate_looks_for_what_was_shown_only_where_a_caller_may_name_it():
     contract = replace(WRITE, context={}, either={"order": "order_id"})
-    named = replace(NEED, given={"order": "A1"})
+    named = NEED._replace(given={"order": "A1"})
     play = Play(contract, look=[THERE._replace(history=(VALUE,))])
     play.run(write_in_context(play.setting, named, turn()))
     (asked,) = [effect for effect in play.effects if isinstance(effect, Look)]
@@ -287,7 +287,7 @@ def test_the_gate_looks_for_what_was_shown_only_where_a_caller_may_name_it():
 
 def test_what_is_just_being_looked_up_may_be_what_a_caller_names():
     contract = replace(WRITE, context={}, either={"order": "order_id"})
-    named = replace(NEED, given={"order": "B2"})
+    named = NEED._replace(given={"order": "B2"})
     shown = VALUE._replace(value='"B2"', version=2)
     under_way = Looked(Memory(SESSION, (VALUE,)), {"order_id": (1, 0)}, (VALUE,))
     then = Looked(Memory(SESSION, (shown,)), {}, (VALUE, shown))

@@ -29,7 +29,7 @@ from tests.flow.stage import (
 
 LEASED = {"lease_owner": ME, "lease_until": NOW + 20, "due_at": NOW + 20, "n": 1, "fence": 1}
 OPEN = Withheld(held=Held.CIRCUIT, why="circuit_open", until=NOW + 25)
-COOLED = replace(OPEN, ask=True)
+COOLED = OPEN._replace(ask=True)
 GONE = Withheld(held=Held.APPROVAL, why="approval_expired", until=NOW)
 UNGIVEN = Withheld(held=Held.APPROVAL, why="approval", until=NOW + 30)
 NAMED = {"approval": lambda record, arguments: f"{record.id} {arguments}", "circuit_open": None}

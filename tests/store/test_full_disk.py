@@ -2,7 +2,6 @@
 
 import contextlib
 import subprocess
-from dataclasses import replace
 
 import pytest
 
@@ -80,7 +79,7 @@ def disk(tmp_path):
 
 
 def bulky(intent):
-    return replace(reserve_sent(wanted(intent)), arguments=BULK)
+    return reserve_sent(wanted(intent))._replace(arguments=BULK)
 
 
 def test_full_at_sent_nothing_is_written_and_nothing_may_be_sent(disk):
@@ -98,7 +97,7 @@ def test_full_at_sent_nothing_is_written_and_nothing_may_be_sent(disk):
 def test_full_at_confirmed_it_stays_sent_and_is_confirmed_later(disk):
     before = sent(disk.ledger)
     disk.fill()
-    outcome = replace(confirm(before), result=BULK)
+    outcome = confirm(before)._replace(result=BULK)
     submit(disk.ledger, outcome, LedgerFull)
     assert disk.ledger.get(before.id) == before
     assert disk.ledger.result(before.id) is None

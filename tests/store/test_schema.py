@@ -3,7 +3,6 @@
 import contextlib
 import re
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -136,7 +135,7 @@ def test_references_known_before_claims_were_kept_are_claimed_by_who_has_them(tm
     contract = '{"lookup":{"by":"fields"},"tool":"create_ticket"}'
 
     def stored(intent, **changes):
-        operation = replace(reserve_sent(wanted(intent, **changes)), contract_json=contract)
+        operation = reserve_sent(wanted(intent, **changes))._replace(contract_json=contract)
         return submit(ledger, operation, Reserved).record
 
     found = submit(ledger, confirm(stored("i1"), "T1", reason="found_by_lookup"), Advanced).record
@@ -152,7 +151,7 @@ def test_references_known_before_claims_were_kept_are_claimed_by_who_has_them(tm
     refused = submit(again, claim(lost, "T1", ClaimBy.LOOKUP), Contested)
     assert (refused.other, refused.by) == (answered, ClaimBy.ANSWER)
     assert again.get(found.id) == found
-    sent = replace(reserve_sent(wanted("i4"), fields="f"), contract_json=contract)
+    sent = reserve_sent(wanted("i4"), fields="f")._replace(contract_json=contract)
     new = submit(again, lose(submit(again, sent, Reserved).record), Advanced).record
     assert submit(again, claim(new, "T2", ClaimBy.LOOKUP), Contested).other == lost
     again.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ascertain.model.action import ActionRecord
@@ -108,7 +108,7 @@ def _drop_fence() -> None:
         drafts = operation.drafts
         if drafts:
             drafts = (drafts[0]._replace(start=now.state), *drafts[1:])
-        return replace(operation, before=now, drafts=drafts)
+        return operation._replace(before=now, drafts=drafts)
 
     def broken(right: Submit) -> Submit:
         def submit(ledger: SqliteLedger, operations: Sequence[Operation]) -> list[Reply]:

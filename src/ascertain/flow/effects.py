@@ -34,31 +34,27 @@ from ascertain.rules.decide import Held
 from ascertain.rules.moves import Move
 
 
-@dataclass(frozen=True, slots=True)
-class Invoke:
+class Invoke(NamedTuple):
     """Run the tool's body for an attempt that is durable; reply: :class:`Report`."""
 
     record: ActionRecord
     deadline_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """Run the tool's look-up; reply: :class:`Report`."""
 
     record: ActionRecord
     deadline_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(NamedTuple):
     """Wait; reply: whether the whole time passed (False: the caller was interrupted)."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Await:
+class Await(NamedTuple):
     """Wait until somebody else moves the action, or ``seconds`` pass.
 
     Reply: the action now, or None when the caller was interrupted.
@@ -68,15 +64,13 @@ class Await:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Inquire:
+class Inquire(NamedTuple):
     """Which of these senders are proven gone; reply: frozenset of their names."""
 
     senders: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(NamedTuple):
     """May it (still) be sent? reply: ``yes``, ``no``, or ``unknown`` when it cannot be checked.
 
     Where sends of this tool wait for more than permission, :class:`Cleared` or :class:`Withheld`.
@@ -85,15 +79,13 @@ class Permit:
     record: ActionRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleared:
+class Cleared(NamedTuple):
     """It may be sent, by this approval (the number of its event)."""
 
     approval: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withheld:
+class Withheld(NamedTuple):
     """It is permitted, and yet nothing may be sent now.
 
     :param held: what holds it back. :param why: a stable code.
@@ -109,23 +101,20 @@ class Withheld:
 Permission = str | Cleared | Withheld
 
 
-@dataclass(frozen=True, slots=True)
-class Relate:
+class Relate(NamedTuple):
     """Does the record that a refusal names belong to this principal; reply: bool."""
 
     record: ActionRecord
     related_ref: str
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(NamedTuple):
     """How does the action's chain stand; reply: :class:`Around`, None: there is none."""
 
     record: ActionRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Undo:
+class Undo(NamedTuple):
     """Make the guarded call of the tool that reverses the action.
 
     A flow of its own: it is driven like any call. Reply: the reversing action as it stands then;
@@ -137,8 +126,7 @@ class Undo:
     around: Around
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """Read what the provider shows now of what the action changed; reply: :class:`Report`.
 
     None where the tool has no such read.
@@ -148,8 +136,7 @@ class Picture:
     deadline_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Tell:
+class Tell(NamedTuple):
     """Write one line to the operator's log, because the ledger does not take it; no reply.
 
     ``said`` goes with the action's id, tool, key and attempt: codes and references only.
@@ -160,8 +147,7 @@ class Tell:
     said: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """What does this session remember, and what is under way? reply: :class:`Looked`.
 
     :param history: whether everything that was shown is wanted too.
@@ -186,8 +172,7 @@ class Looked(NamedTuple):
     called: ActionRecord | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Settle:
+class Settle(NamedTuple):
     """Wait until something is new about a key, or ``seconds`` pass; reply: seconds waited."""
 
     look: Look
@@ -196,8 +181,7 @@ class Settle:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Fetch:
+class Fetch(NamedTuple):
     """Run a read that provides what is missing; reply: whether it brought an answer.
 
     :param like: the action whose arguments it takes; empty: it needs none of a caller.
@@ -207,8 +191,7 @@ class Fetch:
     like: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Vet:
+class Vet(NamedTuple):
     """These are the arguments; reply: why they must not be sent (kind and reason), why the call
     waits for a person (a ``Hold``), or None.
     """
@@ -216,8 +199,7 @@ class Vet:
     values: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Admit:
+class Admit(NamedTuple):
     """Take this call in as a step of the chain that it is made in; reply: the wanted action."""
 
     wanted: Any

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from ascertain.errors import ForeignSession, InvalidArguments, NotShown, SessionExpired
 from ascertain.flow.call import Wanted
@@ -33,16 +33,14 @@ MOST_READS = 3
 _read = json.JSONDecoder().decode
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A read that can be run for a key; ``like``: with the arguments of this earlier action."""
 
     tool: str
     like: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class Need(NamedTuple):
     """What one call needs, and how an action is made of it.
 
     :param given: the caller's arguments. :param expires_at: of the session, if it lives on.
@@ -78,8 +76,7 @@ class Passage:
     tried: set[Source] = field(default_factory=set[Source])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passed:
+class Passed(NamedTuple):
     """What the gate lets through: values by parameter, and what was read for them."""
 
     filled: Mapping[str, Any]
@@ -89,8 +86,7 @@ class Passed:
     made: tuple[Wanted, dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(NamedTuple):
     reason: GateReason
     keys: tuple[str, ...]
 

@@ -9,7 +9,7 @@ that still goes forward, context that was read at a version, context that an out
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -63,8 +63,7 @@ class Claim(NamedTuple):
     provider_ref: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reserve:
+class Reserve(NamedTuple):
     """Store an intent, unless it is stored already.
 
     In one statement of truth: the call id seen before in this session, else a live action of the
@@ -87,23 +86,20 @@ class Reserve:
     beside: tuple[Beside, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reserved:
+class Reserved(NamedTuple):
     """``via`` is ``new``, ``call_id``, ``intent`` or ``bound`` (a final rejection that binds)."""
 
     record: ActionRecord
     via: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MustReplace:
+class MustReplace(NamedTuple):
     """Nothing was written: the new action has to name ``previous`` as the one it replaces."""
 
     previous: ActionRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked:
+class Blocked(NamedTuple):
     """Nothing was written: what had to hold beside the action does not.
 
     :param by: what blocks. :param why: a stable code for machines.
@@ -113,8 +109,7 @@ class Blocked:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advance:
+class Advance(NamedTuple):
     """Move an action, if ``before.n`` and ``before.fence`` are still what the ledger holds.
 
     :param after: as it shall stand after ``drafts``, without ``n`` and ``head``.
@@ -143,15 +138,13 @@ class Advance:
     claim: Claim | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advanced:
+class Advanced(NamedTuple):
     """Written; ``record`` carries the new ``n`` and ``head``."""
 
     record: ActionRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Lost(NamedTuple):
     """Nothing was written: somebody else moved it. ``record`` is how it stands now.
 
     :param blocked: nobody moved it, but what had to hold beside it does not; a stable code.
@@ -161,8 +154,7 @@ class Lost:
     blocked: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contested:
+class Contested(NamedTuple):
     """Nothing was written: the reference may not be claimed. ``record`` is how the action stands.
 
     :param other: the action that has the reference, or that may have caused the record too.
@@ -176,8 +168,7 @@ class Contested:
     claimed_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Take:
+class Take(NamedTuple):
     """Lease due actions: ``due_at <= now`` and no lease that still holds, oldest first.
 
     A lease held by one of ``gone`` (owners proven gone) holds no longer, whatever its time.
@@ -196,16 +187,14 @@ class Take:
     action_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class Taken(NamedTuple):
     """``records`` under the new lease; ``previous`` as they stood before, same order."""
 
     records: tuple[ActionRecord, ...]
-    previous: tuple[ActionRecord, ...] = field(default=())
+    previous: tuple[ActionRecord, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Told(NamedTuple):
     """An :class:`Alone` was written; ``value`` is what its kind says."""
 
     value: Any

@@ -51,8 +51,7 @@ class KeyEvent(StrEnum):
     REVERSE = "reverse"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyRule:
+class KeyRule(NamedTuple):
     """One row of the table of keys."""
 
     start: KeyState

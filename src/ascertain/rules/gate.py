@@ -69,8 +69,7 @@ class GateReason(StrEnum):
     STALE = "context_stale"
 
 
-@dataclass(frozen=True, slots=True)
-class GateStep:
+class GateStep(NamedTuple):
     """The next step. ``key`` is the place of the key that it is about."""
 
     what: GateWhat

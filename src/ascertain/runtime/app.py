@@ -106,6 +106,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
             self.hands, tiers=tiers or Tiers(), session_keys=session_keys, sessions=sessions,
             ttl_s=seconds(session_ttl, "session_ttl") or DEFAULT_TTL_S,
         )  # fmt: skip
+        self.hands.remember = self.contexts.written
         self._calls = Calls(self.hands, observing=mode == "observe")
         self._desk = Desk(self._calls)
         self._loop: asyncio.AbstractEventLoop | None = None

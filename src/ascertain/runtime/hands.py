@@ -13,7 +13,7 @@ from ascertain.errors import LedgerError
 from ascertain.flow.effects import Setting
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Approval, Contract, contract_from_json
-from ascertain.model.operations import Advance, Advanced, Reply, Reserve, Reserved
+from ascertain.model.operations import Advance, Advanced, Beside, Reply, Reserve, Reserved
 from ascertain.model.tables import State
 from ascertain.rules.breaker import News
 from ascertain.rules.breaker import name_of as breaker_name
@@ -66,6 +66,7 @@ class Hands:
         self.breaking = Breaking(ledger, clock, self._can_be_asked)
         self.committer = Committer(ledger, queue_bound=queue_bound)
         self.poke: Callable[[float], None] = _nobody
+        self.remember: Callable[[ActionRecord, tuple[Beside, ...]], None] = _nobody_remembers
         self.on_effect: Callable[[str, object], None] | None = None  # for crash tests
         self._settings: dict[str, tuple[str, Contract, Setting]] = {}
         self._mac: Mac | None = None
@@ -178,7 +179,7 @@ class Hands:
 
     def _written_beside(self, operation: Reserve | Advance, reply: Reply) -> None:
         if isinstance(reply, Reserved | Advanced):
-            self.contexts.written(reply.record, operation.beside)
+            self.remember(reply.record, operation.beside)
 
     def _heard(self, record: ActionRecord, operation: Advance) -> None:
         """What was learned of the provider goes to the tool's breaker."""
@@ -253,3 +254,7 @@ def _risk(repeat: str) -> int:
 
 def _nobody(_due_at: float) -> None:
     """No worker is there to be woken."""
+
+
+def _nobody_remembers(_record: ActionRecord, _beside: tuple[Beside, ...]) -> None:
+    """No session store follows what is written."""

@@ -9,9 +9,8 @@ repeat by themselves surface the *last* attempt and hide the one that had the ef
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 
 class Proof(StrEnum):
@@ -22,16 +21,14 @@ class Proof(StrEnum):
     SEEN = "seen"  # only if the hooks saw exactly one attempt, of which nothing left
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hop:
+class Hop(NamedTuple):
     """Where the cause hides (an attribute, or ``arg``: the first argument), and what it must be."""
 
     edge: str
     leaves: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaf:
+class Leaf(NamedTuple):
     """One row. With ``path``, it proves only what hides at its end."""
 
     reason: str

@@ -7,9 +7,8 @@ the contract, or stays unknown. 429 and 5xx are advice: the effect may have come
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from ascertain.model.outcome import Kind
 
@@ -22,8 +21,7 @@ LOOKUP_BROKE: Final = frozenset({401, 403, 407, 408, 425, 429})
 LONGEST_S: Final = 1e9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meaning:
+class Meaning(NamedTuple):
     """One row: the kind of a definite refusal, or None where the effect stays unknown."""
 
     reason: str

@@ -7,8 +7,7 @@ that raises and a body that is no JSON are all "not said". Texts for people are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from ascertain.model.contract import Contract, RefusalRule
 from ascertain.model.outcome import Kind
@@ -151,8 +150,7 @@ def _only_id(body: Mapping[Any, Any], contract: Contract) -> str | None:
 # ----------------------------------------------------------------------------- refusals in bodies
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(NamedTuple):
     """A refusal that the contract knows. ``kind`` None: the contract's word for it is unknown."""
 
     kind: Kind | None

@@ -7,16 +7,14 @@ of their own. An unknown class that carries no status says nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from ascertain.model.outcome import Kind
 from ascertain.rules.news.exceptions import LEAVES, explicit_chain, leaf_key, peek, retry_count
 from ascertain.rules.news.replies import code_of, read_path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What a code outside HTTP means: the kind of a refusal, or None: the effect is unknown."""
 
     reason: str
@@ -31,8 +29,7 @@ REASONS: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(NamedTuple):
     """What an exception, or a reply in hand, tells of the provider's answer.
 
     :param status: the HTTP status; None with a ``verdict``, which is of another protocol.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from typing import Any
 
 from ascertain.model.action import ActionRecord
@@ -53,12 +52,12 @@ def provide_one(place: Place, start: Any, told: Any) -> None:
     ledger = place.open()
     action = wanted(f"provider-{os.getpid()}")
     needs = Needs(now=NOW, expires_at=NOW + 60, epoch="epoch-1", pledges=("order_id",))
-    begin = replace(reserve_sent(action), beside=(needs,))
+    begin = reserve_sent(action)._replace(beside=(needs,))
     (sent,) = records(ledger.submit([begin]), Reserved)
     start.wait()
     value = Kept("order_id", f'"{sent.id}"')
     brings = Provides(values=(value,), now=NOW, began_at=NOW, limit_bytes=1000)
-    must(ledger.submit([replace(confirm(sent), beside=(brings,))])[0], Advanced)
+    must(ledger.submit([confirm(sent)._replace(beside=(brings,))])[0], Advanced)
     told.put(sent.id)
     ledger.close()
 

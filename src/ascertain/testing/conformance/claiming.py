@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -50,7 +49,7 @@ class ClaimRules:
             mine = _in_doubt(ledger, f"i{n}", fields=f"f{n}")
             done = submit(ledger, claim(mine, f"T{n}", by), Advanced).record
             assert ledger.get(mine.id) == done
-            again = replace(note(done), claim=claim(mine, f"T{n}", VERDICT).claim)
+            again = note(done)._replace(claim=claim(mine, f"T{n}", VERDICT).claim)
             submit(ledger, again, Advanced)
         assert list(ledger.verify()) == []
 

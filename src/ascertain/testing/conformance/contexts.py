@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from ascertain.model.action import ActionRecord, Draft
@@ -69,7 +68,7 @@ def done(ledger: Ledger, record: ActionRecord, **values: Any) -> ActionRecord:
 
 
 def _with(operation: Any, beside: tuple[Beside, ...]) -> Any:
-    return replace(operation, beside=beside)
+    return operation._replace(beside=beside)
 
 
 def now_known(ledger: Ledger) -> dict[str, Any]:
@@ -267,4 +266,4 @@ class ContextRules:
 
 def _settled(record: ActionRecord, told: tuple[Draft, ...], born: Draft = PREPARE) -> Reserve:
     operation = reserve(record, *((SEND, *told) if told else ()))
-    return replace(operation, drafts=(born, *operation.drafts[1:]))
+    return operation._replace(drafts=(born, *operation.drafts[1:]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
@@ -118,7 +117,7 @@ def _operation(command: tuple[Any, ...], seen: list[ActionRecord]) -> Operation:
                 return made
             ref = f"T{place % 2}"  # few, so that they meet
             after = made.after._replace(provider_ref=ref)
-            return replace(made, after=after, claim=Claim(by, ref))
+            return made._replace(after=after, claim=Claim(by, ref))
         case ("take", after_s, limit, gone, place):
             now = NOW + after_s
             return Take(

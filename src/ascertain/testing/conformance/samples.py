@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ascertain.model.action import ActionRecord, Draft
@@ -81,7 +80,7 @@ def reserve_sent(
 
 def looking_like(stored: Reserve, fields: str) -> Reserve:
     """The same of a tool whose look-up goes by fields; '' is a tool whose look-up does not."""
-    return replace(stored, beside=(Lookalike(fields=fields),)) if fields else stored
+    return stored._replace(beside=(Lookalike(fields=fields),)) if fields else stored
 
 
 def advance(
@@ -114,7 +113,7 @@ def confirm(before: ActionRecord, ref: str = "T900", **changes: Any) -> Advance:
 
 def claim(before: ActionRecord, ref: str, by: ClaimBy, **changes: Any) -> Advance:
     """The same on somebody's word, where a record does not say whose it is."""
-    return replace(confirm(before, ref, **changes), claim=Claim(by, ref))
+    return confirm(before, ref, **changes)._replace(claim=Claim(by, ref))
 
 
 def reject(before: ActionRecord, kind: Kind = Kind.BUSINESS, *, final: int = 1) -> Advance:
