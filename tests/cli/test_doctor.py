@@ -5,7 +5,6 @@ import shutil
 import sqlite3
 import sys
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -137,7 +136,7 @@ def test_connections_that_do_not_wait_for_the_disk(cli, well, monkeypatch):
 )
 def test_what_a_store_says_of_itself_is_judged(well, changed, name, verdict, words):
     ledger = open_ledger("sqlite:///ledger.db")
-    vitals = replace(ledger.vitals(), **changed)
+    vitals = ledger.vitals()._replace(**changed)
     ledger.close()
     (check,) = [check for check in vital_checks(vitals) if check.name == name]
     assert check.verdict == verdict

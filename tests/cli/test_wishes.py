@@ -1,7 +1,6 @@
 """`chains`, `chain`, `sessions`, `session`: wishes, as they are derived from their actions."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -23,7 +22,7 @@ def talked(here):
     with shop.app.session("chat-43", principal="u8"):
         shop.send_mail("ann")
     session = shop.app.session("chat-44", principal="u9", turn="t1")
-    session.scope = replace(session.scope, chain="order-7")
+    session.scope = session.scope._replace(chain="order-7")
     with session:
         shop.create_ticket("B1")
         shop.create_ticket("B2")

@@ -236,7 +236,7 @@ def test_a_read_is_recorded_after_the_wire_with_what_it_brings():
 def test_a_read_that_finds_nothing_out_is_not_recorded():
     play = Play(READ, look=[NOTHING], invoke=[Report(error=TimeoutError())])
     once = replace(READ, budget=Budget(sends=1))
-    play.setting = replace(play.setting, contract=once)
+    play.setting = play.setting._replace(contract=once)
     ended = play.run(read_in_context(play.setting, NEED, turn()))
     assert ended.record.state is State.REJECTED
     assert "Reserve" not in play.kinds()

@@ -112,6 +112,7 @@ TARGETS = st.lists(st.sampled_from(["POST a/x", "PUT b/y"]), unique=True, max_si
 TRACES = st.builds(
     WireTrace,
     sends=st.integers(min_value=0, max_value=3),
+    unsafe_sends=st.none(),
     left=st.booleans(),
     answered=st.booleans(),
     http_status=STATUSES,
@@ -181,7 +182,7 @@ def test_every_report_is_judged_and_the_outcome_is_whole(report, contract):
 @settings(max_examples=120, deadline=None)
 @given(REPORTS, CONTRACTS, TRACES)
 def test_req_U04_what_was_seen_leaving_is_never_not_sent(report, contract, seen):
-    left = report._replace(trace=replace(seen, left=True, sends=max(1, seen.sends)))
+    left = report._replace(trace=seen._replace(left=True, sends=max(1, seen.sends)))
 
     assert classify(left, contract, now=NOW).effect is not Effect.NOT_SENT
 
@@ -216,7 +217,7 @@ def test_what_raised_is_never_confirmed(error, seen, contract):
 def test_req_F07_a_read_never_becomes_unknown(report, contract):
     read = replace(contract, access="read")
     if report.trace is not None:
-        report = report._replace(trace=replace(report.trace, unsafe=False, targets=()))
+        report = report._replace(trace=report.trace._replace(unsafe=False, targets=()))
     outcome = classify(report, read, now=NOW)
 
     assert outcome.effect in (Effect.CONFIRMED, Effect.REFUSED)
@@ -226,7 +227,7 @@ def test_req_F07_a_read_never_becomes_unknown(report, contract):
 @given(REPORTS, CONTRACTS, TRACES)
 def test_req_F23_several_targets_are_never_refused(report, contract, seen):
     write = replace(contract, access="write")
-    several = replace(seen, targets=("POST a/x", "PUT b/y"), unsafe=True, left=True)
+    several = seen._replace(targets=("POST a/x", "PUT b/y"), unsafe=True, left=True)
     outcome = classify(report._replace(trace=several, steps=()), write, now=NOW)
 
     assert outcome.effect is not Effect.REFUSED

@@ -372,7 +372,7 @@ def test_a_read_beside_the_write_says_nothing_about_it():
 
     assert judge(stand_in("acme.CrmError"), trace=beside).reason == "tool_error"
     assert judge(value={"ticket_id": "T900"}, trace=beside).effect is Effect.CONFIRMED
-    assert judge(http_error(400), trace=replace(beside, http_status=200)).kind is Kind.INVALID
+    assert judge(http_error(400), trace=beside._replace(http_status=200)).kind is Kind.INVALID
     closed = judge(stand_in("acme.CrmError"), contract=BY_CRM, trace=beside)
     assert (closed.effect, closed.kind) == (Effect.REFUSED, Kind.INVALID)
 

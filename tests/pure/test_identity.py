@@ -50,9 +50,9 @@ def test_req_F09_the_same_wish_is_the_same_intent():
         {"identity": '{"order_id":"A2"}'},
         {"ordinal": "2"},
         {"contract": replace(CONTRACT, tool="send_notice")},
-        {"scope": replace(SCOPE, tenant="t2")},
-        {"scope": replace(SCOPE, principal="u8")},
-        {"scope": replace(SCOPE, session="chat-43")},
+        {"scope": SCOPE._replace(tenant="t2")},
+        {"scope": SCOPE._replace(principal="u8")},
+        {"scope": SCOPE._replace(session="chat-43")},
     ],
 )
 def test_another_order_person_tool_tenant_or_ordinal_is_another_intent(other):
@@ -61,12 +61,12 @@ def test_another_order_person_tool_tenant_or_ordinal_is_another_intent(other):
 
 @pytest.mark.parametrize("changed", ["turn", "opening", "chain"])
 def test_the_turn_the_opening_and_the_chain_are_no_part_of_the_name(changed):
-    assert digest(scope=replace(SCOPE, **{changed: "other"})) == digest()
+    assert digest(scope=SCOPE._replace(**{changed: "other"})) == digest()
 
 
 def test_parts_that_run_into_each_other_are_kept_apart():
-    one = replace(SCOPE, principal="a", session="bc")
-    other = replace(SCOPE, principal="ab", session="c")
+    one = SCOPE._replace(principal="a", session="bc")
+    other = SCOPE._replace(principal="ab", session="c")
     assert digest(scope=one) != digest(scope=other)
     assert digest(identity="a", ordinal="bc") != digest(identity="ab", ordinal="c")
 
@@ -82,21 +82,21 @@ def test_parts_that_run_into_each_other_are_kept_apart():
 def test_an_intent_is_one_within_its_scope(once_per, session_matters, principal_matters):
     contract = replace(CONTRACT, once_per=once_per)
     here = digest(contract)
-    elsewhere = digest(contract, replace(SCOPE, session="chat-43"))
-    somebody_else = digest(contract, replace(SCOPE, principal="u8"))
+    elsewhere = digest(contract, SCOPE._replace(session="chat-43"))
+    somebody_else = digest(contract, SCOPE._replace(principal="u8"))
     assert (here != elsewhere) is session_matters
     assert (here != somebody_else) is principal_matters
-    assert here != digest(contract, replace(SCOPE, tenant="t2")), "never beyond the tenant"
+    assert here != digest(contract, SCOPE._replace(tenant="t2")), "never beyond the tenant"
 
 
 def test_only_what_is_once_per_session_has_the_turn_as_its_slot():
-    alone = replace(SCOPE, chain="")
+    alone = SCOPE._replace(chain="")
     slots = {one: slot_of(replace(CONTRACT, once_per=one), alone) for one in OncePer}
     assert slots == {OncePer.SESSION: "1", OncePer.PRINCIPAL: "", OncePer.TENANT: ""}
 
 
 def test_req_S05_inside_a_chain_the_chain_is_the_slot_so_that_another_turn_finds_the_action():
-    slots = {slot_of(CONTRACT, replace(SCOPE, turn=turn)) for turn in ("1", "2", "")}
+    slots = {slot_of(CONTRACT, SCOPE._replace(turn=turn)) for turn in ("1", "2", "")}
     assert slots == {"chain:c"}
     assert slot_of(replace(CONTRACT, once_per=OncePer.TENANT), SCOPE) == ""
 

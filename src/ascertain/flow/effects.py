@@ -8,7 +8,6 @@ across a yield. The typed helpers below keep flows checkable: ``report = yield f
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from ascertain.model.action import ActionRecord
@@ -216,8 +215,7 @@ W = TypeVar("W")
 Flow = Generator[Effect, Any, T]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(NamedTuple):
     """What a flow needs to know of where it runs.
 
     :param sender: who sends: host, boot, process (see ``runtime.sender``).

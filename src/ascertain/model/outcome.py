@@ -55,8 +55,7 @@ class Evidence(StrEnum):
     COUNTED = "counted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireTrace:
+class WireTrace(NamedTuple):
     """What the hooks in the clients saw during one attempt.
 
     :param sends: requests begun on watched clients, hidden retries and redirects included.

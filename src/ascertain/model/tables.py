@@ -10,8 +10,8 @@ another run, here it becomes a lost answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class State(StrEnum):
@@ -49,8 +49,7 @@ class By(StrEnum):
     PERSON = "person"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(NamedTuple):
     """One row of the table. ``final`` restricts the row to actions that are (not) final."""
 
     start: State | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ascertain.errors import LedgerError
@@ -46,7 +46,7 @@ class Examination:
     def as_dict(self) -> dict[str, Any]:
         return {
             "ledger": self.ledger,
-            "vitals": None if self.vitals is None else asdict(self.vitals),
+            "vitals": None if self.vitals is None else self.vitals._asdict(),
             "checks": [check.as_dict() for check in self.checks],
         }
 

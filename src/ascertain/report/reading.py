@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ascertain.errors import ActionNotFound, AscertainError
 from ascertain.model.action import ActionRecord
@@ -25,13 +24,13 @@ class AmbiguousId(AscertainError):
 
 def walk(ledger: Ledger, query: Filter) -> Iterator[ActionRecord]:
     """All actions that fit, newest first, page by page; ``query.limit`` is not looked at."""
-    query = replace(query, limit=PAGE)
+    query = query._replace(limit=PAGE)
     while True:
         page = ledger.find(query)
         yield from page
         if len(page) < PAGE:
             return
-        query = replace(query, before_id=page[-1].id)
+        query = query._replace(before_id=page[-1].id)
 
 
 def find_one(ledger: Ledger, prefix: str) -> ActionRecord:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from ascertain.model.action import ActionRecord, EventRecord
@@ -39,8 +38,7 @@ class Granted(NamedTuple):
     until: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotGranted:
+class NotGranted(NamedTuple):
     """Why there is none: ``approval``, ``approval_expired`` or ``approval_invalid``."""
 
     why: str

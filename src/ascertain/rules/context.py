@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeGuard, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
@@ -107,8 +106,7 @@ def was_shown(value: Any, texts: Iterable[str | None]) -> bool:
 # ------------------------------------------------------------------------------------- declarations
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declaration:
+class Declaration(NamedTuple):
     """One tool, as far as the context goes.
 
     :param parameters: name to whether it must be given.

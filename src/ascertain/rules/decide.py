@@ -7,7 +7,6 @@ is final. What can be neither asked nor repeated waits for a person.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, assert_never
 
@@ -149,8 +148,7 @@ class View(NamedTuple):
     held: Held = Held.NO
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What comes next, and why."""
 
     what: What

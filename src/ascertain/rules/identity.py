@@ -9,8 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from ascertain.errors import WeakKey
 from ascertain.model.action import ActionRecord
@@ -24,8 +23,7 @@ _BITS_PER_CHARACTER = {"hex": 4, "base32": 5}
 _SEP = b"\x1f"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(NamedTuple):
     """Whose wish a call is: always from the authenticated session, never from arguments."""
 
     tenant: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from ascertain.errors import ContractError, NoSession, NotAllowed
@@ -89,7 +88,7 @@ class Session:
             consents=self.consents, wish=self.wish,
         )  # fmt: skip
         inner.joined, inner.outer = chain, self
-        inner.scope = replace(self.scope, chain=chain.id)
+        inner.scope = self.scope._replace(chain=chain.id)
         return inner
 
     @overload

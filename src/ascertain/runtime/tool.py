@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextvars import copy_context
-from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, overload
 
@@ -167,7 +166,7 @@ class _Declared(Generic[P]):
                 raise
         call_id = self._options.call_id
         return [
-            (arguments, replace(self._options, call_id=call_id and f"{call_id}/{place}"))
+            (arguments, self._options._replace(call_id=call_id and f"{call_id}/{place}"))
             for place, arguments in enumerate(wanted)
         ]
 
@@ -249,7 +248,7 @@ class Tool(_Declared[P], Generic[P, R]):
 
     def placed(self, place: Place) -> Tool[P, R]:
         """The same tool as a step of a chain; see ``Chain.step``."""
-        return Tool(self._app, self._entry, replace(self._options, place=place))
+        return Tool(self._app, self._entry, self._options._replace(place=place))
 
 
 class AsyncTool(_Declared[P], Generic[P, R]):
@@ -299,7 +298,7 @@ class AsyncTool(_Declared[P], Generic[P, R]):
 
     def placed(self, place: Place) -> AsyncTool[P, R]:
         """The same tool as a step of a chain; see ``Chain.step``."""
-        return AsyncTool(self._app, self._entry, replace(self._options, place=place))
+        return AsyncTool(self._app, self._entry, self._options._replace(place=place))
 
 
 class Decorator(Protocol):

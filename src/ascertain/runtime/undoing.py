@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascertain.errors import ContractError, UnknownTool
@@ -140,8 +140,7 @@ def _turn(hands: Hands, entry: Entry, record: ActionRecord) -> Turn:
     return Turn(budget.turn_sends, until)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Way(NamedTuple):
     """How a tool is reversed, as it was declared."""
 
     within_s: float | None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from ascertain.flow.call import Wanted
 from ascertain.model.action import ActionRecord
@@ -22,8 +22,7 @@ from ascertain.values.arguments import Bound
 from ascertain.values.canonical import digest, identity_text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(NamedTuple):
     """What a caller may say about one call, beside its arguments.
 
     :param call_id: the framework's id of this call; the same id is the same action.
@@ -60,7 +59,7 @@ def held(
 ) -> Wanted:
     """The action of a call that is not made; no later call is taken for it."""
     bound = Bound(dict.fromkeys(entry.signature.names), {}, arguments)
-    action = wanted(hands, entry, bound, scope, replace(options, call_id=None), turn, None)
+    action = wanted(hands, entry, bound, scope, options._replace(call_id=None), turn, None)
     action = _of_its_own(action, mode="read" if entry.contract.is_read else "guard")
     return action._replace(record=action.record.changed(code=",".join(keys), exact=""))
 

@@ -11,8 +11,7 @@ Time is an argument. JSON is opaque. No operation reads a clock or holds a trans
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.breaker import BreakerRecord
@@ -67,8 +66,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(NamedTuple):
     """Which actions to list; None means any. Newest first."""
 
     tenant: str | None = None
@@ -133,8 +131,7 @@ class Breakers(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vitals:
+class Vitals(NamedTuple):
     """What a store knows of its own health: as it stands, and not as it was meant to be.
 
     :param schema: number of its last migration. :param newest_schema: of this release.

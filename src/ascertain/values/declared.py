@@ -6,8 +6,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, Union, cast, get_args, get_origin
 
 from ascertain.errors import ContractError
 from ascertain.values.annotations import SUPPORTED, Names, Reader
@@ -21,8 +20,7 @@ REQUIRED: Final = object()
 _SHOWN: Final = 80
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One parameter that a caller or a model fills.
 
     :param default: as declared; :data:`REQUIRED` if it has to be given.
@@ -37,8 +35,7 @@ class Parameter:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(NamedTuple):
     """What a function declares.
 
     :param name: of the function, for messages.
