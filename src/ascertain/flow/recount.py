@@ -62,18 +62,19 @@ def _of_open(setting: Setting, record: ActionRecord) -> Flow[Counted]:
 
 
 def _listening(flow: Flow[ActionRecord], heard: list[Report]) -> Flow[ActionRecord]:
-    """The same flow; what its look-ups brought is kept too."""
+    """The same flow, with its errors; what its look-ups brought is kept too."""
+    resume, news = flow.send, None
     try:
-        effect = next(flow)
         while True:
+            effect = resume(news)
             try:
-                reply = yield effect
+                news = yield effect
             except Exception as error:
-                effect = flow.throw(error)
+                resume, news = flow.throw, error
                 continue
+            resume = flow.send
             if isinstance(effect, Ask):
-                heard.append(reply)
-            effect = flow.send(reply)
+                heard.append(news)
     except StopIteration as end:
         ended: ActionRecord = end.value
         return ended
