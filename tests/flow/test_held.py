@@ -146,9 +146,7 @@ def test_what_the_provider_settles_while_the_breaker_is_open_is_at_its_end():
     assert (record.state, record.lease_owner, record.due_at) == (State.CONFIRMED, None, None)
 
 
-@pytest.mark.parametrize(
-    "withheld, reason", [(UNGIVEN, "approval_expired"), (OPEN, "not_wanted")]
-)
+@pytest.mark.parametrize("withheld, reason", [(UNGIVEN, "approval_expired"), (OPEN, "not_wanted")])
 def test_what_is_held_back_when_its_time_is_just_over_is_withdrawn_and_is_no_case(withheld, reason):
     """The check took so long: there is nothing left that a person could approve or release."""
     stage = Stage(MANUAL, held=prepared(**LEASED)).on(Permit, passes(31.0, withheld))

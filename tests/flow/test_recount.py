@@ -1,4 +1,4 @@
-"""Asking the provider for its own record: what is open goes on, what is settled is only compared."""
+"""Asking the provider for its record: what is open goes on, what is settled is only compared."""
 
 import pytest
 

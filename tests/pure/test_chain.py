@@ -56,9 +56,7 @@ def test_what_is_confirmed_goes_the_way_of_its_chain(chain, contract, expected):
 
 
 @pytest.mark.parametrize("chain", [CHAIN, BACK, STOPPED])
-@pytest.mark.parametrize(
-    "contract, expected", [(STOCK, Course.UNDO), (BY_KEY, Course.UNDO_BY_KEY)]
-)
+@pytest.mark.parametrize("contract, expected", [(STOCK, Course.UNDO), (BY_KEY, Course.UNDO_BY_KEY)])
 def test_an_undo_that_is_confirmed_is_written_down_though_the_chain_was_stopped(
     chain, contract, expected
 ):

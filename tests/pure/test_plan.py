@@ -101,7 +101,7 @@ def test_a_best_effort_step_that_never_starts_turns_nothing():
     assert names(ready(PLAN, chain)) == ["pack"]
 
 
-# --------------------------------------------------------------------------------- what is still due
+# -------------------------------------------------------------------------------- what is still due
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,7 @@ def differences(answer, contract=ASKED, now=NOW + 60, **how):
 ABSENT = Answer(evidence=Evidence.ABSENT)
 
 
-@pytest.mark.parametrize(
-    "after_s, found", [(9.9, []), (10.0, [Difference.CONFIRMED_BUT_ABSENT])]
-)
+@pytest.mark.parametrize("after_s, found", [(9.9, []), (10.0, [Difference.CONFIRMED_BUT_ABSENT])])
 def test_absence_contradicts_a_confirmation_once_it_is_final(after_s, found):
     assert differences(ABSENT, now=NOW + after_s) == found
 

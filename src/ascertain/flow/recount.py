@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ascertain.flow.effects import Ask, Flow, Setting, advance, ask, inquire, take
 from ascertain.flow.recover import inspect
@@ -63,18 +63,19 @@ def _of_open(setting: Setting, record: ActionRecord) -> Flow[Counted]:
 
 def _listening(flow: Flow[ActionRecord], heard: list[Report]) -> Flow[ActionRecord]:
     """The same flow, with its errors; what its look-ups brought is kept too."""
-    resume, news = flow.send, None
+    reply: Any = None
+    thrown: Exception | None = None
     try:
         while True:
-            effect = resume(news)
+            effect = flow.send(reply) if thrown is None else flow.throw(thrown)
+            reply = thrown = None
             try:
-                news = yield effect
+                reply = yield effect
             except Exception as error:
-                resume, news = flow.throw, error
-                continue
-            resume = flow.send
-            if isinstance(effect, Ask):
-                heard.append(news)
+                thrown = error
+            else:
+                if isinstance(effect, Ask):
+                    heard.append(reply)
     except StopIteration as end:
         ended: ActionRecord = end.value
         return ended
