@@ -188,14 +188,15 @@ def test_what_nothing_reverses_is_a_case_with_what_the_provider_shows():
         (None, NO_PICTURE),
         (LOST_ANSWER, NO_PICTURE),
         (STILL_RUNNING, NO_PICTURE),
+        (Report(value={"records": []}, live=True), NO_PICTURE),
         (Report(value={"R5"}), NO_PICTURE),
         (Report(value=float("nan")), NO_PICTURE),
         (Report(value="x" * (MOST_CHARACTERS - 2)), "x" * (MOST_CHARACTERS - 2)),
         (Report(value="x" * MOST_CHARACTERS), '"' + "x" * (MOST_CHARACTERS - 1)),
     ],
     ids=[
-        "data", "a tuple", "nothing", "no such read", "no answer", "given up", "no data",
-        "no JSON", "just short enough", "too long",
+        "data", "a tuple", "nothing", "no such read", "no answer", "given up", "too late",
+        "no data", "no JSON", "just short enough", "too long",
     ],
 )  # fmt: skip
 def test_the_picture_is_data_and_that_there_is_none_is_said(report, shown):

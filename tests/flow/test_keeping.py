@@ -1,17 +1,25 @@
 """A read in a chain: stored after its answer, as it was; what was not answered is not stored."""
 
+from dataclasses import replace
+
 import pytest
 
 from ascertain.flow.call import read
 from ascertain.flow.effects import Invoke
 from ascertain.flow.keeping import keep_read
 from ascertain.model.chain import ChainRecord, Joins, Member
+from ascertain.model.contract import RefusalRule
 from ascertain.model.operations import Blocked, Reserve, Reserved
-from ascertain.model.outcome import Report
+from ascertain.model.outcome import Report, WireTrace
 from ascertain.model.tables import State
 from tests.flow.stage import INTERRUPTED, NOW, SEARCH, Stage, passes, prepared, refused, wanted
 
 ANSWER = Report(value={"orders": ["A1"]}, result='{"orders":["A1"]}')
+SAID_NO = Report(
+    value={"error": {"code": "CLOSED"}}, result='{"error":{"code":"CLOSED"}}',
+    trace=WireTrace(sends=1, left=True, answered=True, http_status=200, complete=True),
+)  # fmt: skip
+CODED = replace(SEARCH, refusals=(RefusalRule(code="CLOSED"),))
 CHAIN = ChainRecord("c", "t", "u7", "s", "order", "", "", "", "", NOW)
 JOINS = Joins(chain=CHAIN, member=Member("c", "a1", "search", 1))
 STEP = wanted(prepared(chain="c"), beside=(JOINS,))
@@ -38,12 +46,12 @@ def test_a_read_of_a_chain_costs_one_commit_after_its_answer():
 
 
 @pytest.mark.parametrize(
-    "report", [refused(), INTERRUPTED, Report(value={"orders": []})],
-    ids=["refused", "interrupted", "no result to store"],
+    "report", [refused(), SAID_NO, INTERRUPTED, Report(value={"orders": []})],
+    ids=["refused", "an error in its body", "interrupted", "no result to store"],
 )  # fmt: skip
 def test_without_an_answer_that_can_be_stored_nothing_is(report):
     """A step that was refused has not been made: another call makes it."""
-    stage = Stage(SEARCH).on(Invoke, report)
+    stage = Stage(CODED).on(Invoke, report)
     ended, then = kept(stage)
     assert then is ended
     assert stage.story == ["invoke, 5 s"]
