@@ -20,9 +20,12 @@ from ascertain.flow.effects import (
     Invoke,
     Pause,
     Permit,
+    Picture,
     Relate,
     Setting,
+    Survey,
     Tell,
+    Undo,
 )
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.contract import Budget, Contract, LookupPromise, Repeat
@@ -314,6 +317,12 @@ def _in_words(effect: Effect) -> str:
             return "permit"
         case Relate(_, related_ref):
             return f"relate: {related_ref}"
+        case Survey():
+            return "survey"
+        case Undo():
+            return "undo"
+        case Picture():
+            return "picture"
         case Tell(_, event, _):
             return f"tell: {event}"
 

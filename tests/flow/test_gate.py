@@ -9,9 +9,10 @@ from ascertain.flow.call import Wanted
 from ascertain.flow.context import read_in_context, write_in_context
 from ascertain.flow.effects import Fetch, Invoke, Look, Looked, Setting, Settle, Tell, Vet
 from ascertain.flow.gate import Need, Source
+from ascertain.model.chain import ChainRecord, Joins
 from ascertain.model.contract import Budget, Contract
 from ascertain.model.operations import Advance, Advanced, Blocked, Reserve, Reserved
-from ascertain.model.outcome import Report
+from ascertain.model.outcome import Kind, Report
 from ascertain.model.session import Memory, Needs, Pledge, Provides, Remembered, SessionRecord
 from ascertain.model.tables import State
 from ascertain.rules.budget import Turn
@@ -209,12 +210,74 @@ def test_a_callers_own_wrong_argument_is_the_callers_error():
 
 def test_a_denied_call_pledges_nothing():
     contract = replace(WRITE, provides={"refund_id": "id"})
-    from ascertain.model.outcome import Kind
-
     play = Play(contract, look=[THERE], vet=[(Kind.AUTH, "permission")])
     ended = play.run(write_in_context(play.setting, NEED, turn()))
     assert ended.record.kind is Kind.AUTH
     assert play.effects[2].beside[0].pledges == ()
+
+
+# ------------------------------------------------------------------------------------------ chains
+
+STEP = replace(NEED, chained=True, place="refund")
+JOINS = Joins(chain=ChainRecord("c9", "t", "s", "u7", "", "", "", "", "", NOW), member=None)
+
+
+def into_the_chain(denied=None):
+    """The call becomes a step of the chain that is entered, which may keep it from being sent."""
+
+    def taken_in(effect):
+        wanted = effect.wanted
+        return wanted._replace(
+            record=wanted.record._replace(chain="c9"), denied=denied, beside=(JOINS,)
+        )
+
+    return taken_in
+
+
+def test_a_call_in_a_chain_is_a_step_of_it_before_anything_is_stored():
+    play = Play(WRITE, look=[THERE], admit=[into_the_chain()])
+    ended = play.run(write_in_context(play.setting, STEP, turn()))
+    assert play.kinds() == ["Look", "Admit", "Vet", "Reserve", "Invoke", "Advance"]
+    assert play.effects[1].place == "refund"
+    reserve = play.effects[3]
+    assert reserve.record.chain == "c9", "the chain that is entered, not its value's writer's"
+    assert [type(one) for one in reserve.beside] == [Joins, Needs]
+    assert ended.record.state is State.CONFIRMED
+
+
+def test_a_step_whose_turn_it_is_not_is_on_record_and_never_sent():
+    """Its permission and its context are there; the chain alone keeps it back."""
+    waits = into_the_chain(denied=(Kind.WITHDRAWN, "waits_for:query"))
+    play = Play(replace(WRITE, provides={"refund_id": "id"}), look=[THERE], admit=[waits])
+    ended = play.run(write_in_context(play.setting, STEP, turn()))
+    assert (ended.record.state, ended.record.reason) == (State.REJECTED, "waits_for:query")
+    assert "Invoke" not in play.kinds()
+    assert play.effects[-1].beside[1].pledges == ()
+
+
+def test_a_step_that_is_held_at_the_gate_has_been_tried_under_its_name():
+    play = Play(WRITE, look=[NOTHING], admit=[into_the_chain()])
+    ended = play.run(write_in_context(play.setting, replace(STEP, tiers=Tiers(waits=0)), turn()))
+    assert play.kinds() == ["Look", "Admit", "Reserve"]
+    assert play.effects[-1].beside == (JOINS,)
+    assert (ended.record.reason, ended.record.chain) == ("context_missing", "c9")
+
+
+def test_one_without_a_name_is_no_step_while_it_is_held():
+    """Once it is made it becomes one; until then the chain waits for nobody."""
+    unnamed = replace(STEP, place=None, tiers=Tiers(waits=0))
+    play = Play(WRITE, look=[NOTHING])
+    play.run(write_in_context(play.setting, unnamed, turn()))
+    assert play.kinds() == ["Look", "Reserve"]
+
+
+def test_a_read_in_a_chain_is_a_step_that_is_stored_with_its_answer():
+    contract = replace(READ, provides={})
+    play = Play(contract, look=[NOTHING], admit=[into_the_chain()])
+    ended = play.run(read_in_context(play.setting, STEP, turn()))
+    assert play.kinds() == ["Look", "Vet", "Admit", "Invoke", "Reserve"]
+    assert play.effects[-1].beside[0] is JOINS
+    assert (ended.record.state, ended.record.chain) == (State.CONFIRMED, "c9")
 
 
 # ------------------------------------------------------------------------------------------- reads

@@ -21,7 +21,10 @@ from tests.flow.stage import (
     NO_RECORD,
     NOW,
     Stage,
+    found,
+    meanwhile,
     ok,
+    passes,
     prepared,
     unknown,
     wanted,
@@ -123,6 +126,34 @@ def test_req_F17_once_it_has_cooled_down_the_provider_is_asked_before_anything_i
     assert stage.story[:2] == ["permit", "ask, 5 s"]
     assert not stage.all(Invoke)
     assert (record.lease_owner, record.due_at) == (None, due_at)
+
+
+def test_who_loses_the_action_while_the_provider_is_asked_does_not_let_it_go():
+    """It is another's to schedule now."""
+    held = unknown(evidence=Evidence.UNANSWERED)
+    stage = Stage(KEYED_ASKED, held=held).on(Permit, COOLED)
+    stage.on(Ask, meanwhile(lambda stage: stage.taken_over("elsewhere"), NO_RECORD))
+    record = pursued(stage)
+    assert stage.story == ["permit", "ask, 5 s", "write: absent (lost)"]
+    assert (record.lease_owner, record.due_at) == ("elsewhere", stage.held.due_at)
+
+
+def test_what_the_provider_settles_while_the_breaker_is_open_is_at_its_end():
+    held = unknown(evidence=Evidence.UNANSWERED)
+    stage = Stage(KEYED_ASKED, held=held).on(Permit, COOLED).on(Ask, found())
+    record = pursued(stage)
+    assert stage.story == ["permit", "ask, 5 s", "write: confirm"]
+    assert (record.state, record.lease_owner, record.due_at) == (State.CONFIRMED, None, None)
+
+
+@pytest.mark.parametrize("withheld, reason", [(UNGIVEN, "approval_expired"), (OPEN, "not_wanted")])
+def test_what_is_held_back_when_its_time_is_just_over_is_withdrawn_and_is_no_case(withheld, reason):
+    """The check took so long: there is nothing left that a person could approve or release."""
+    stage = Stage(MANUAL, held=prepared(**LEASED)).on(Permit, passes(31.0, withheld))
+    record = pursued(stage)
+    assert stage.story == ["permit", "write: withdraw"]
+    assert (record.state, record.final, record.reason) == (State.REJECTED, 1, reason)
+    assert (record.review, record.due_at) == (None, None)
 
 
 def test_before_that_nobody_is_asked_for_the_breakers_sake():

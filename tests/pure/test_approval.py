@@ -67,6 +67,13 @@ def test_req_U10_only_a_persons_word_on_this_call_that_still_holds_is_an_approva
     assert granted([born, *events], DIGEST, now=NOW) == found
 
 
+@pytest.mark.parametrize("detail", ["", "approved!", '["approved"]', "null", f'"{DIGEST}"'])
+def test_an_event_that_cannot_be_read_approves_nothing_and_hides_no_other(detail):
+    unreadable = event(3)._replace(detail=detail)
+    assert granted([event(1), unreadable], DIGEST, now=NOW) == Granted(1, "li", NOW + 10)
+    assert granted([unreadable], DIGEST, now=NOW) == NotGranted(why="approval_invalid")
+
+
 @pytest.mark.parametrize(
     "contract, detail, needs",
     [

@@ -6,6 +6,7 @@ import pytest
 
 from ascertain.model.action import Draft
 from ascertain.model.breaker import TURNS, Breaker, BreakerRecord, Circuit, turn
+from ascertain.model.contract import Contract
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import By, Event, State
 from ascertain.rules import breaker as rules
@@ -131,6 +132,39 @@ def test_a_try_whose_sender_is_gone_is_followed_by_another():
     assert not rules.free_to_probe(record, 7.9, asked=False)
     assert rules.next_at(record, 6.0, asked=False) == 8.0
     assert rules.free_to_probe(record, 8.0, asked=False)
+
+
+def test_a_closed_breaker_lets_everything_through_and_has_nothing_to_try():
+    """Somebody closed it while a send that was held came back to try it."""
+    closed = BreakerRecord("b", n=4)
+    assert not rules.free_to_probe(closed, 1e9, asked=False)
+    assert rules.probed(closed, "me", 8.0, 5.0) is None
+    assert rules.next_at(closed, 5.0, asked=True) == 5.0, "come back at once"
+    assert all(rules.heard(closed, news, RULE, 5.0) is None for news in News)
+
+
+@pytest.mark.parametrize("tried", [False, True], ids=["open", "probing"])
+def test_a_person_closes_what_is_not_closed_once_and_is_named(tried):
+    record = rules.opened(BreakerRecord("b"), RULE, "silent", 0.0)
+    if tried:
+        record = rules.probed(record, "me", 8.0, 5.0)
+    closed = rules.closed_by(record, "li", 6.0)
+    assert (closed.circuit, closed.by, closed.why) == (Circuit.CLOSED, "li", "closed_by_person")
+    assert (closed.cool_at, closed.prober, closed.n) == (None, None, record.n + 1)
+    assert rules.closed_by(closed, "wang", 7.0) is None, "it is not theirs to have closed"
+
+
+def test_what_is_open_is_not_opened_again():
+    """Silences that were under way when it opened do not put off when it is tried."""
+    record = rules.opened(BreakerRecord("b"), RULE, "silent", 0.0)
+    assert rules.opened(record, RULE, "silent", 4.0) is None
+
+
+@pytest.mark.parametrize(
+    "rule, name", [(None, ""), (Breaker(), "pay"), (Breaker(group="bank"), "bank")]
+)
+def test_a_breaker_has_the_name_of_its_group_else_of_its_tool(rule, name):
+    assert rules.name_of(Contract(tool="pay", noun="payment", breaker=rule)) == name
 
 
 def test_no_row_of_the_table_leads_out_of_closed_but_a_trip():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ascertain.model.outcome import Evidence, Kind, Report
-from ascertain.model.words import Absent, AbsentType, Found, Processing, Refused
+from ascertain.model.words import Absent, AbsentType, Found, FoundItems, Processing, Refused
 from ascertain.rules.news.classify import judge_lookup
 from tests.pure.stand_ins import TICKETS, answered, http_error, lost_reply, stand_in
 
@@ -54,6 +54,64 @@ def test_req_F10_still_processing():
     assert look(value=Processing(ask_after_s=-1)).ask_after_s == 5.0
     said = look(value=Refused("X", kind="in_progress", retry_after_s=3))
     assert (said.evidence, said.ask_after_s, said.refused) == (Evidence.WORKING, 3.0, False)
+
+
+def of_items(**told):
+    return look(value=FoundItems(told))
+
+
+FOUND, GONE = Found("T1"), Refused("SHIPPED")
+
+
+@pytest.mark.parametrize(
+    "told, reason",
+    [
+        ({"A": FOUND, "B": Found("T2", count=3)}, "found"),
+        ({"A": FOUND, "B": GONE}, "found"),
+        ({"A": GONE, "B": Refused("GONE")}, "lookup_refused"),
+        ({"A": Absent, "B": AbsentType}, "absent"),
+        ({"A": FOUND, "B": Absent}, "items_open"),
+        ({"A": FOUND, "B": None}, "items_open"),
+        ({"A": FOUND, "B": "T2"}, "items_open"),
+        ({}, "items_open"),
+        ({"A": FOUND, "B": Processing()}, "working"),
+    ],
+)
+def test_req_U08_a_batch_is_what_all_of_its_items_are(told, reason):
+    assert of_items(**told).reason == reason
+
+
+def test_req_U08_what_is_found_of_a_batch_is_counted_and_may_be_a_part():
+    answer = of_items(A=FOUND, B=Found("T2", count=3), C=GONE)
+    assert (answer.found, answer.count, answer.partly) == (True, 3, True)
+    assert (of_items(A=FOUND).count, of_items(A=FOUND).partly) == (1, False)
+    answer = of_items(A=Refused("SHIPPED", kind="auth"), B=GONE)
+    assert (answer.refused, answer.kind, answer.code) == (True, Kind.AUTH, "SHIPPED")
+
+
+@pytest.mark.parametrize("kind", ["throttled", "unavailable"])
+def test_req_U08_a_question_about_an_item_that_was_refused_for_now_settles_nothing(kind):
+    """The provider said "slow down" to us, and nothing of the items."""
+    for told in ({"A": Refused("BUSY", kind=kind)}, {"A": FOUND, "B": Refused("BUSY", kind=kind)}):
+        answer = of_items(**told)
+        assert (answer.evidence, answer.found, answer.refused) == (
+            Evidence.UNANSWERED, False, False,
+        )  # fmt: skip
+
+
+def test_req_U08_work_on_any_item_is_waited_for_as_long_as_the_first_of_them_takes():
+    said = Refused("X", kind="in_progress", retry_after_s=3)
+    answer = of_items(A=FOUND, B=Processing(7), C=said)
+    assert (answer.evidence, answer.ask_after_s) == (Evidence.WORKING, 3.0)
+    for no_time in (-1, "soon", None, float("nan")):
+        assert of_items(A=Processing(no_time), B=Processing(60)).ask_after_s == 5.0
+
+
+@pytest.mark.parametrize(
+    "found", [Found(None), Found(" "), Found("T2", count=0), Found("T2", 7, "")]
+)
+def test_req_U08_a_record_of_an_item_without_reference_or_count_is_no_answer(found):
+    assert of_items(A=FOUND, B=found).reason == "items_open"
 
 
 @pytest.mark.parametrize("kind", ["throttled", "unavailable"])

@@ -157,6 +157,15 @@ def test_what_was_accepted_and_what_may_be_double_is_said():
     assert facts["maybe_twice"] is True
 
 
+@pytest.mark.parametrize("many, told, more", [(200, 200, None), (201, 200, 1), (1000, 200, 800)])
+def test_a_batch_is_told_item_by_item_and_how_many_more_there_are(many, told, more):
+    """What the model reads has an end, and is never less than it says."""
+    items = [{"item": f"A{n}", "state": "confirmed"} for n in range(many)]
+    facts = action_facts(record(state=State.CONFIRMED, attempt=1), BLIND, NOW, items)
+    assert (len(facts["items"]), facts.get("more_items")) == (told, more)
+    assert facts["items"] == items[:told]
+
+
 def test_req_P10_text_of_the_provider_is_cleaned_and_capped():
     evil = "\x1b[2J\u202e" + "r" * 500
     known = record(**rejected(Kind.BUSINESS), provider_ref=evil, code=evil, related_ref=evil)

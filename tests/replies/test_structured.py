@@ -121,6 +121,15 @@ def test_two_actions_of_one_tool_answer_for_one_claim_each():
     assert (finding.rule, finding.actions) == ("state_differs", ("second",))
 
 
+def test_an_action_that_is_claimed_twice_is_held_against_the_record_both_times():
+    """Nothing is left for the second claim; it is not taken for another action's, nor believed."""
+    said = [{"id": "create_ticket", "state": state} for state in ("confirmed", "rejected")]
+    (finding,) = verify_claims({"actions": said}, CONFIRMED)
+    assert (finding.rule, finding.actions) == ("state_differs", ("create_ticket",))
+    (finding,) = verify_claims({"actions": said[::-1]}, CONFIRMED)
+    assert '"rejected"' in finding.said
+
+
 def test_a_finding_says_what_is_known_and_what_to_say():
     (finding,) = verify_claims(claim(state="confirmed"), SETTINGS["unknown"], language="zh-CN")
     assert finding.as_dict() == {

@@ -17,6 +17,7 @@ from ascertain import (
     FoundItems,
     IntentConflict,
     Items,
+    Processing,
     Receipt,
     Refused,
     State,
@@ -121,6 +122,19 @@ def test_req_U08_the_facts_are_those_of_the_ledger_in_another_process_and_in_the
     other.close()
 
 
+def test_req_U08_a_refusal_that_may_be_tried_again_is_said_of_its_item(app):
+    later = Refused("BUSY", kind="throttled", retryable=True)
+    action = Warehouse(app, Items({"A": TAKEN, "B": later, "C": NO})).call("A", "B", "C")
+    assert action.items == [
+        {"item": "A", "state": "confirmed", "provider_ref": "T1"},
+        {
+            "item": "B", "state": "rejected", "error_code": "BUSY", "kind": "throttled",
+            "retryable": True,
+        },
+        {"item": "C", "state": "rejected", "error_code": "SHIPPED", "kind": "business"},
+    ]  # fmt: skip
+
+
 def test_req_U08_an_item_that_nobody_asked_for_makes_the_whole_answer_doubtful(app):
     action = Warehouse(app, Items({"A": TAKEN, "Z": TAKEN})).call("A", "B")
     assert action.state is State.UNKNOWN
@@ -143,6 +157,7 @@ def test_req_U08_an_answer_that_does_not_tell_of_the_items_confirms_nothing(app)
         (FoundItems({"A": Refused("SHIPPED"), "B": Refused("GONE")}), State.REJECTED, []),
         (FoundItems({"A": Found("T1"), "B": Absent}), State.UNKNOWN, []),
         (FoundItems({"A": Found("T1")}), State.UNKNOWN, []),
+        (FoundItems({"A": Found("T1"), "B": Processing()}), State.UNKNOWN, []),
     ],
 )  # fmt: skip
 def test_req_U08_a_lost_batch_is_settled_by_a_look_up_that_tells_of_each_item(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ascertain.flow.effects import Ask, Flow, Setting, advance, ask, inquire, take
 from ascertain.flow.recover import inspect
@@ -62,18 +62,20 @@ def _of_open(setting: Setting, record: ActionRecord) -> Flow[Counted]:
 
 
 def _listening(flow: Flow[ActionRecord], heard: list[Report]) -> Flow[ActionRecord]:
-    """The same flow; what its look-ups brought is kept too."""
+    """The same flow, with its errors; what its look-ups brought is kept too."""
+    reply: Any = None
+    thrown: Exception | None = None
     try:
-        effect = next(flow)
         while True:
+            effect = flow.send(reply) if thrown is None else flow.throw(thrown)
+            reply = thrown = None
             try:
                 reply = yield effect
             except Exception as error:
-                effect = flow.throw(error)
-                continue
-            if isinstance(effect, Ask):
-                heard.append(reply)
-            effect = flow.send(reply)
+                thrown = error
+            else:
+                if isinstance(effect, Ask):
+                    heard.append(reply)
     except StopIteration as end:
         ended: ActionRecord = end.value
         return ended

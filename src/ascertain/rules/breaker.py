@@ -7,7 +7,7 @@ business refusal is an answer like any other.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.breaker import Breaker, BreakerRecord, Circuit, Turn, turn
@@ -126,6 +126,8 @@ def tallied(
             return Tally((*_recent(tally, rule, now), now), 0)
         case News.ANSWERS:
             return tally  # the provider is there, which says nothing of its writes
+        case _:
+            assert_never(news)
 
 
 def trips(tally: Tally, rule: Breaker) -> str:
@@ -176,16 +178,16 @@ def free_to_probe(record: BreakerRecord, now: float, *, asked: bool) -> bool:
         case Circuit.OPEN:
             at = record.try_at if asked else record.cool_at
             return now >= (at or 0.0)
+        case _:
+            assert_never(record.circuit)
 
 
 def probed(record: BreakerRecord, prober: str, until: float, now: float) -> BreakerRecord | None:
-    """One send tries it, until then."""
-    if record.circuit is Circuit.OPEN:
-        after = _turned(record, Turn.COOL, "cooled_down", now)
-        if after is None:
-            return None
-        return after._replace(prober=prober, probe_until=until)
-    return record._replace(prober=prober, probe_until=until, changed_at=now, n=record.n + 1)
+    """One send tries it, until then; None where it is closed, and there is nothing to try."""
+    if record.circuit is Circuit.PROBING:
+        return record._replace(prober=prober, probe_until=until, changed_at=now, n=record.n + 1)
+    after = _turned(record, Turn.COOL, "cooled_down", now)
+    return None if after is None else after._replace(prober=prober, probe_until=until)
 
 
 def next_at(record: BreakerRecord, now: float, *, asked: bool) -> float:
@@ -198,6 +200,8 @@ def next_at(record: BreakerRecord, now: float, *, asked: bool) -> float:
             return max(now, at or now)
         case Circuit.CLOSED:
             return now
+        case _:
+            assert_never(record.circuit)
 
 
 def taken_by_hand(record: ActionRecord, *, until: float, now: float) -> Move:

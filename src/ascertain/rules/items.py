@@ -20,6 +20,7 @@ from ascertain.model.words import (
     Receipt,
     Refused,
 )
+from ascertain.rules.news.replies import ref_of
 
 PARTLY = frozenset({"items_partly", "found_partly"})
 """Reasons of a confirmation that does not speak for every item."""
@@ -92,9 +93,9 @@ def _facts(said: object) -> dict[str, Any]:
     facts: dict[str, Any] = {"state": str(state_of(said))}
     match said:
         case Receipt(ref=ref) | Found(ref=ref):
-            facts["provider_ref"] = str(ref)
+            facts |= _named("provider_ref", ref)
         case Accepted(handle=handle):
-            facts["handle"] = str(handle)
+            facts |= _named("handle", handle)
         case Refused():
             facts |= {"error_code": said.code, "kind": said.kind}
             if said.retryable:
@@ -102,3 +103,9 @@ def _facts(said: object) -> dict[str, Any]:
         case _:
             pass
     return facts
+
+
+def _named(name: str, value: object) -> dict[str, str]:
+    """A reference by its name; what can be none is left out, as it is of an action."""
+    text = ref_of(value)
+    return {} if text is None else {name: text}

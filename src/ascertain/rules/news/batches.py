@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
-from ascertain.model.words import (
-    AbsentType,
-    Accepted,
-    Found,
-    FoundItems,
-    Items,
-    Processing,
-    Refused,
-)
+from ascertain.model.words import Accepted, Items, Refused
 from ascertain.rules.items import states_of, whole
-from ascertain.rules.news.case import Case
+from ascertain.rules.news.case import ASK_AFTER_S, Case
 from ascertain.rules.news.replies import code_of, provider_kind, ref_of, seconds_of
 
 
@@ -25,7 +19,7 @@ def batch(case: Case, items: Items) -> Outcome:
             return case.outcome(Effect.CONFIRMED, found.reason, value=items)
         case Effect.ACCEPTED:
             jobs = [said for said in items.told.values() if isinstance(said, Accepted)]
-            after_s = min(job.ask_after_s for job in jobs)
+            after_s = _soonest(job.ask_after_s for job in jobs)
             return case.accepted(found.reason, ref_of(jobs[0].handle), after_s)
         case Effect.REFUSED:
             refusals = [said for said in items.told.values() if isinstance(said, Refused)]
@@ -43,28 +37,28 @@ def batch(case: Case, items: Items) -> Outcome:
             return case.unknown(found.reason)
 
 
-def batch_found(items: FoundItems) -> Answer:
-    """Judge what a look-up found of each item."""
-    told = list(items.told.values())
-    if any(isinstance(said, Processing) for said in told):
-        waits = [said.ask_after_s for said in told if isinstance(said, Processing)]
-        return Answer(
-            evidence=Evidence.WORKING, reason="working", ask_after_s=seconds_of(min(waits))
-        )
-    if told and all(_is_absent(said) for said in told):
+def batch_found(answers: Sequence[Answer]) -> Answer:
+    """Judge what a look-up said of a batch, from its answers of each item.
+
+    Each is judged as the answer of an action of its own: a question that was refused for now says
+    no more of an item than of an action.
+    """
+    waits = [said.ask_after_s for said in answers if said.evidence is Evidence.WORKING]
+    if waits:
+        return Answer(evidence=Evidence.WORKING, reason="working", ask_after_s=_soonest(waits))
+    if answers and all(said.evidence is Evidence.ABSENT for said in answers):
         return Answer(evidence=Evidence.ABSENT, reason="absent")
-    if not told or any(not isinstance(said, Found | Refused) for said in told):
+    if not answers or not all(said.found or said.refused for said in answers):
         return Answer(evidence=Evidence.UNANSWERED, reason="items_open")
-    refusals = [said for said in told if isinstance(said, Refused)]
-    if len(refusals) == len(told):
+    refusals = [said for said in answers if said.refused]
+    if len(refusals) == len(answers):
         first = refusals[0]
-        return Answer(
-            refused=True, reason="lookup_refused", kind=provider_kind(first.kind) or Kind.BUSINESS,
-            code=code_of(first.code),
-        )  # fmt: skip
-    counts = [said.count for said in told if isinstance(said, Found)]
-    return Answer(found=True, reason="found", count=max(counts), partly=bool(refusals))
+        return Answer(refused=True, reason="lookup_refused", kind=first.kind, code=first.code)
+    count = max(said.count for said in answers if said.found)
+    return Answer(found=True, reason="found", count=count, partly=bool(refusals))
 
 
-def _is_absent(said: object) -> bool:
-    return isinstance(said, AbsentType) or said is AbsentType
+def _soonest(waits: Iterable[object]) -> float:
+    """When to ask again: for whichever item it is soonest; what is no time is the usual one."""
+    times = [seconds_of(wait) for wait in waits]
+    return min(ASK_AFTER_S if time is None else time for time in times)

@@ -43,12 +43,21 @@ def judge_lookup(report: Report, contract: Contract) -> Answer:
     if report.trace is not None and report.trace.sends and _broke(report.trace):
         return _unanswered("lookup_broke")
     if isinstance(value, FoundItems):
-        return batch_found(value)
+        return batch_found([_word(said) for said in value.told.values()])
+    return _word(value)
+
+
+def _word(value: object) -> Answer:
+    """What a look-up said of one action, or of one item of a batch."""
+    if isinstance(value, Found):
+        return _found(value)
     if isinstance(value, Refused):
         return _refused(value)
     if isinstance(value, Processing):
         return _working(value.ask_after_s)
-    return Answer(evidence=Evidence.ABSENT, reason="absent")
+    if isinstance(value, AbsentType) or value is AbsentType:
+        return Answer(evidence=Evidence.ABSENT, reason="absent")
+    return _unanswered("lookup_answer", code=type(value).__name__)
 
 
 def _found(value: Found) -> Answer:

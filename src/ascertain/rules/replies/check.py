@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
@@ -233,6 +233,8 @@ def _rule(claim: Claim, subject: Subject) -> str:
             return "doubted_although_settled"
         case Claim.REPEAT:
             return "invites_repeat"
+        case _:
+            assert_never(claim)
 
 
 def _finding(rule: str, clause: Clause, subjects: Sequence[Subject]) -> Finding:
