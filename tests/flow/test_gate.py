@@ -218,7 +218,7 @@ def test_a_denied_call_pledges_nothing():
 
 # ------------------------------------------------------------------------------------------ chains
 
-STEP = replace(NEED, chained=True, place="refund")
+STEP = NEED._replace(chained=True, place="refund")
 JOINS = Joins(chain=ChainRecord("c9", "t", "s", "u7", "", "", "", "", "", NOW), member=None)
 
 
