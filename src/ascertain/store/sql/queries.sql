@@ -278,11 +278,15 @@ SELECT tenant, id, principal, version, epoch, opened_at, seen_at, expires_at
 FROM session WHERE tenant = :tenant AND id = :id;
 
 -- name: open_session (tenant, id, principal, epoch, now, expires_at)
+-- Or use it again: its life is prolonged once a minute, or a twentieth of it, and not by every call.
 INSERT INTO session (tenant, id, principal, version, epoch, opened_at, seen_at, expires_at)
 VALUES (:tenant, :id, :principal, 0, :epoch, :now, :now, :expires_at)
 ON CONFLICT (tenant, id) DO UPDATE SET seen_at = excluded.seen_at,
     expires_at = CASE WHEN session.expires_at > excluded.seen_at AND excluded.expires_at > session.expires_at
-                      THEN excluded.expires_at ELSE session.expires_at END;
+                      THEN excluded.expires_at ELSE session.expires_at END
+WHERE excluded.seen_at - session.seen_at >= CASE
+    WHEN excluded.expires_at - excluded.seen_at < 1200 THEN (excluded.expires_at - excluded.seen_at) / 20
+    ELSE 60 END;
 
 -- name: next_version (tenant, id)
 UPDATE session SET version = version + 1 WHERE tenant = :tenant AND id = :id RETURNING version;
