@@ -218,7 +218,7 @@ def test_a_denied_call_pledges_nothing():
 
 # ------------------------------------------------------------------------------------------ chains
 
-STEP = replace(NEED, chained=True, place="refund")
+STEP = NEED._replace(chained=True, place="refund")
 JOINS = Joins(chain=ChainRecord("c9", "t", "s", "u7", "", "", "", "", "", NOW), member=None)
 
 
@@ -257,7 +257,7 @@ def test_a_step_whose_turn_it_is_not_is_on_record_and_never_sent():
 
 def test_a_step_that_is_held_at_the_gate_has_been_tried_under_its_name():
     play = Play(WRITE, look=[NOTHING], admit=[into_the_chain()])
-    ended = play.run(write_in_context(play.setting, replace(STEP, tiers=Tiers(waits=0)), turn()))
+    ended = play.run(write_in_context(play.setting, STEP._replace(tiers=Tiers(waits=0)), turn()))
     assert play.kinds() == ["Look", "Admit", "Reserve"]
     assert play.effects[-1].beside == (JOINS,)
     assert (ended.record.reason, ended.record.chain) == ("context_missing", "c9")
@@ -265,7 +265,7 @@ def test_a_step_that_is_held_at_the_gate_has_been_tried_under_its_name():
 
 def test_one_without_a_name_is_no_step_while_it_is_held():
     """Once it is made it becomes one; until then the chain waits for nobody."""
-    unnamed = replace(STEP, place=None, tiers=Tiers(waits=0))
+    unnamed = STEP._replace(place=None, tiers=Tiers(waits=0))
     play = Play(WRITE, look=[NOTHING])
     play.run(write_in_context(play.setting, unnamed, turn()))
     assert play.kinds() == ["Look", "Reserve"]
