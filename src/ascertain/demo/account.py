@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ascertain.demo.judge import Deed, Finding, judge
 from ascertain.demo.stage import Stage
 from ascertain.demo.stories import Intent, Story
+from ascertain.demo.wishes import Control
 from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.chain import Around
 from ascertain.model.tables import Event
+from ascertain.testing.world import Effect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A story as it went."""
+    """A story as it went.
+
+    :param control: what became of the same without the library, where the story has that.
+    """
 
     story: Story
     deeds: tuple[Deed, ...]
     notes: tuple[str, ...]
     findings: tuple[Finding, ...]
+    chain: Around | None = None
+    control: Control | None = None
 
     @property
     def agrees(self) -> bool:
@@ -48,6 +56,8 @@ class Account:
             "what": self.story.what,
             "agrees": self.agrees,
             "notes": list(self.notes),
+            "chain": None if self.chain is None else _chain(self.chain),
+            "control": None if self.control is None else asdict(self.control),
             "told": [{"order": one.order, "asked": one.asked, "facts": one.facts} for one in told],
             "ledger": [
                 _record(record, deed.events) for deed in self.deeds for record in deed.records
@@ -60,18 +70,33 @@ class Account:
         }
 
 
-def account_of(stage: Stage, story: Story) -> Account:
+def account_of(stage: Stage, story: Story, control: Control | None = None) -> Account:
     """Read the ledger and the providers' books, and judge."""
     records = stage.records(story)
     events = [event for record in records for event in stage.ledger.events(record.id)]
     deeds = tuple(_deed(stage, story, intent, records, events) for intent in story.intents)
-    findings = judge(story, deeds)
+    chain = stage.chain(story)
+    strangers = _strangers(stage, story)
+    findings = judge(story, deeds, chain, strangers)
     return Account(
         story=story,
         deeds=deeds,
         notes=tuple(stage.notes.get(story.id, ())),
         findings=tuple(findings),
+        chain=chain,
+        control=control,
     )
+
+
+def _strangers(stage: Stage, story: Story) -> list[Effect]:
+    """Effects of orders that nobody in the story asked anything for."""
+    wanted = {intent.order for intent in story.intents}
+    return [
+        effect
+        for provider, collection in sorted(story.effects_only_for_it)
+        for effect in stage.worlds[provider].effects(collection)
+        if effect.args.get("order_id") not in wanted
+    ]
 
 
 def _deed(
@@ -102,6 +127,11 @@ def _deed(
         placed=frozenset(intent.existing),
         taken_over=intent.taken_over and order in stage.open_at_kill.get(story.id, {order}),
     )
+
+
+def _chain(around: Around) -> dict[str, Any]:
+    chain = around.chain
+    return {"name": chain.name, "direction": str(chain.direction), "reason": chain.reason}
 
 
 def _record(record: ActionRecord, events: Sequence[EventRecord]) -> dict[str, Any]:

@@ -13,16 +13,20 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ascertain import Action, Session
+from ascertain import Action, Ref, Session, Step
 from ascertain.demo.places import Places
 from ascertain.demo.sabotage import SABOTAGES
 from ascertain.demo.telling import Told, tell
 from ascertain.demo.tools import Tools, make_tools
+from ascertain.rules.project import WorkflowState
+from ascertain.runtime.chain import Chain
 
 CUSTOMER = "u7"
+WISH = ("fulfilled", "履约")
 ISSUE = "noise in the left ear"
 PATIENCE_S = 20.0
 _LOOK_S = 0.05
+_UNDER_WAY = (WorkflowState.RUNNING, WorkflowState.COMPENSATING)
 
 Later = Callable[[], None]
 
@@ -62,6 +66,35 @@ def fulfil(tools: Tools, story: str, order: str) -> Later:
     return _say(story, order, f"Fulfil order {order}.", session.actions, lambda _: session.facts())
 
 
+def fulfil_in_a_chain(tools: Tools, story: str, order: str) -> Later:
+    """Stock, payment, shipment, notice: one wish, which turns back where it cannot be had."""
+    session = _session(tools, story)
+    with session, session.chain(f"fulfil {order}", wish=WISH) as wish:
+        tools.reserve_stock(order_id=order, sku="headphones", quantity=1)
+        tools.charge_card(order_id=order, amount=89)
+        tools.create_shipment(order_id=order)
+        tools.send_notice(order_id=order, text=f"Order {order} is on its way.")
+    return _say_of_chain(wish, story, order)
+
+
+def fulfil_as_declared(tools: Tools, story: str, order: str) -> Later:
+    """The same wish as data, stored before its first step, so that others can finish it."""
+    this = {"order_id": order}
+    with _session(tools, story) as session:
+        wish = session.chain(
+            f"fulfil {order}",
+            wish=WISH,
+            steps=[
+                Step("stock", tools.reserve_stock, {**this, "sku": "headphones", "quantity": 1}),
+                Step("payment", tools.charge_card, {**this, "amount": 89}, after=["stock"]),
+                Step("shipment", tools.create_shipment, this, after=["payment"]),
+                Step("notice", tools.send_notice, {**this, "text": Ref("shipment.provider_ref")}),
+            ],
+        )
+        wish.run()
+    return _say_of_chain(wish, story, order)
+
+
 def ask_for_many(tools: Tools, story: str, orders: str) -> Later:
     """One inspection request for each of the orders, all at the same time."""
     lasts: list[Later] = []
@@ -84,8 +117,23 @@ def ask_for_many(tools: Tools, story: str, orders: str) -> Later:
 
 def _session(tools: Tools, story: str) -> Session:
     return tools.app.session(
-        f"chat-{story}", principal=CUSTOMER, turn="1", wish=("fulfilled", "履约")
+        f"chat-{story}", principal=CUSTOMER, turn="1", wish=WISH
     )
+
+
+def _say_of_chain(wish: Chain, story: str, order: str) -> Later:
+    """Tell how the wish stands now; and again, when what it began has come to an end."""
+    tell(Told(story=story, order=order, asked=f"Fulfil order {order}.", facts=wish.facts()))
+    first = wish.state
+
+    def later() -> None:
+        until = time.monotonic() + PATIENCE_S
+        while wish.state in _UNDER_WAY and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+        if wish.state is not first:
+            tell(Told(story=story, order=order, asked="And now?", facts=wish.facts()))
+
+    return later
 
 
 def _say(
@@ -117,6 +165,8 @@ PARTS: dict[str, Callable[..., Later]] = {
     "inspect": ask_for_inspection,
     "exchange": ask_for_exchange,
     "fulfil": fulfil,
+    "chain": fulfil_in_a_chain,
+    "declared": fulfil_as_declared,
     "ship": ship,
     "many": ask_for_many,
 }

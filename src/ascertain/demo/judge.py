@@ -15,16 +15,21 @@ from typing import Any
 from ascertain.demo.stories import Intent, Story
 from ascertain.demo.telling import Told
 from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.chain import Around
 from ascertain.model.tables import Event, State
 from ascertain.testing.invariants import (
     BOUNDED_RESOLUTION,
+    HONEST_UNDO,
     KEY_STABILITY,
     NO_DUPLICATE_EFFECT,
+    NO_FORWARD_SEND,
     NO_LIE,
     NO_LOST_ACTION,
     PROJECTION,
     SINGLE_WINNER,
+    UNDONE_ONCE,
     WorldEffect,
+    chain_holds,
     no_lie,
     projection,
     somebody_comes_back,
@@ -32,6 +37,8 @@ from ascertain.testing.invariants import (
 from ascertain.testing.world import Arrival, Effect
 
 MODEL_TRUTH = "ModelTruth"
+NEVER_STALE = "NeverStaleContext"
+UNDONE_IN_REVERSE = "UndoneInReverse"
 REQUIRED_END = "RequiredEnd"
 
 CHECKED = (
@@ -43,9 +50,14 @@ CHECKED = (
     BOUNDED_RESOLUTION,
     SINGLE_WINNER,
     PROJECTION,
+    NO_FORWARD_SEND,
+    HONEST_UNDO,
+    UNDONE_ONCE,
+    UNDONE_IN_REVERSE,
+    NEVER_STALE,
     REQUIRED_END,
 )
-_REFERENCE = re.compile(r"\b(?:T|X|N|ship-|inv-)\d+\b")
+_REFERENCE = re.compile(r"\b(?:T|X|N|R|ship-|inv-|pay-|void-|rel-)\d+\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +91,17 @@ class Deed:
     taken_over: bool
 
 
-def judge(story: Story, deeds: Sequence[Deed]) -> list[Finding]:
-    """Everything that does not agree in a story; an empty list is the only good one."""
+def judge(
+    story: Story,
+    deeds: Sequence[Deed],
+    chain: Around | None = None,
+    strangers: Sequence[Effect] = (),
+) -> list[Finding]:
+    """Everything that does not agree in a story; an empty list is the only good one.
+
+    :param chain: what the story is about, where it is about one.
+    :param strangers: effects where only the story's own may be, and that nobody asked for.
+    """
     found: list[Finding] = []
     for deed in deeds:
         found += _effects(deed)
@@ -88,6 +109,12 @@ def judge(story: Story, deeds: Sequence[Deed]) -> list[Finding]:
         found += _ledger(deed)
         found += _winner(deed)
         found += _end(deed)
+    if chain is not None:
+        found += _chain(chain, deeds)
+    if strangers:
+        orders = ", ".join(str(effect.args.get("order_id")) for effect in strangers)
+        line = f"{len(strangers)} effects for orders that nobody meant: {orders}"
+        found.append(Finding(invariant=NEVER_STALE, line=line, count=len(strangers)))
     found += _statements(deeds)
     found += _words(story, deeds)
     return found
@@ -190,6 +217,52 @@ def _end(deed: Deed) -> Iterator[Finding]:
 
 def _end_text(end: tuple[Any, ...]) -> str:
     return " ".join(str(word) for word in end if word is not None)
+
+
+# ------------------------------------------------------------------------- what becomes of a wish
+
+
+def _chain(around: Around, deeds: Sequence[Deed]) -> Iterator[Finding]:
+    """A chain that has turned sends nothing forward; each effect is reversed once, the last first.
+
+    When something was sent and done is read from the providers' books; when the chain turned, from
+    the ledger.
+    """
+    turned_at = around.chain.turned_at
+    for deed in deeds:
+        late = [
+            came for came in deed.posts
+            if turned_at is not None and not deed.intent.undoes and came.received_at > turned_at
+        ]  # fmt: skip
+        if late:
+            where = f"{deed.intent.provider} had {len(late)} forward"
+            line = f"{where} {_sends(late)} after the chain had turned ({deed.intent.order})"
+            yield Finding(invariant=NO_FORWARD_SEND, line=line, count=len(late))
+    events: dict[str, list[EventRecord]] = {}
+    for event in (event for deed in deeds for event in deed.events):
+        events.setdefault(event.action_id, []).append(event)
+    for violation in chain_holds(around, events):
+        yield Finding(invariant=violation.invariant, line=violation.story)
+    yield from _reversed(deeds)
+
+
+def _sends(came: Sequence[Arrival]) -> str:
+    return "send" if len(came) == 1 else "sends"
+
+
+def _reversed(deeds: Sequence[Deed]) -> Iterator[Finding]:
+    """By the providers' books: whatever was reversed first was done last."""
+    done = {deed.intent.tool: deed for deed in deeds}
+    undone = sorted(
+        ((effect.executed_at, deed.intent) for deed in deeds if deed.intent.undoes
+         for effect in deed.effects[:1]),
+        key=lambda one: one[0],
+    )  # fmt: skip
+    made_at = [done[intent.undoes].effects[0].executed_at for _, intent in undone]
+    if made_at != sorted(made_at, reverse=True):
+        names = ", ".join(intent.undoes for _, intent in undone)
+        line = f"{len(undone)} effects reversed in the order {names}"
+        yield Finding(invariant=UNDONE_IN_REVERSE, line=line)
 
 
 # -------------------------------------------------------------------------------- what was told

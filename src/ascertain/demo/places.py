@@ -10,9 +10,21 @@ from pathlib import Path
 from ascertain.testing.world import Provider
 
 STOCK, SHIPPING, NOTICE, AFTERSALES = "stock", "shipping", "notice", "aftersales"
+PAYMENT = "payment"
+CONTROL = "control_refunds"  # what the control of story i refunds, apart from what we do
 
 PROVIDERS: Mapping[str, Mapping[str, Provider]] = {
-    STOCK: {"reservations": Provider(first_ref="inv-700", ref_field="reservation_id")},
+    STOCK: {
+        "reservations": Provider(first_ref="inv-700", ref_field="reservation_id"),
+        "releases": Provider(first_ref="rel-40", ref_field="release_id"),
+    },
+    PAYMENT: {
+        "charges": Provider(first_ref="pay-900", ref_field="charge_id"),
+        "voids": Provider(first_ref="void-60", ref_field="void_id"),
+        "orders": Provider(ref_field="order_id"),
+        "refunds": Provider(first_ref="R100", ref_field="refund_id"),
+        CONTROL: Provider(first_ref="R900", ref_field="refund_id"),
+    },
     # Deduplicates by key, and cannot be asked.
     SHIPPING: {"shipments": Provider(first_ref="ship-310", ref_field="shipment_id", lookup=False)},
     # Neither: a message that went out cannot be taken back, asked for, or told apart.

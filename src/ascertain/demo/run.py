@@ -16,10 +16,12 @@ from typing import Any
 from ascertain.demo.account import Account, account_of
 from ascertain.demo.children import DemoBroken
 from ascertain.demo.judge import MODEL_TRUTH, Finding
+from ascertain.demo.places import CONTROL
 from ascertain.demo.sabotage import SABOTAGES
 from ascertain.demo.show import heading, show
 from ascertain.demo.stage import Stage, play_conversations, play_frozen, play_killed, set_up
-from ascertain.demo.stories import STORIES
+from ascertain.demo.stories import STORIES, Story
+from ascertain.demo.wishes import Control, play_refunds, play_resumed, play_undone
 from ascertain.errors import ContractError
 from ascertain.replay.columns import Paper, Progress, fit, paper_of
 from ascertain.replay.play import Plan, replay
@@ -147,12 +149,8 @@ def _play(folder: Path, sabotage: str | None, paper: Paper | None, progress: Pro
         for name in wanted:
             if name in talks:
                 continue
-            story = STORIES[name]
-            if name == "f":
-                play_frozen(stage, story)
-            else:
-                play_killed(stage, story, workers=2 if name == "d" else 1)
-            _tell(stage, outcome, [name], paper)
+            control = _play_one(stage, STORIES[name])
+            _tell(stage, outcome, [name], paper, control)
         outcome.whole = _whole(stage)
     if sabotage is None:
         progress.step("replaying recorded tool calls with faults")
@@ -167,9 +165,30 @@ def _play(folder: Path, sabotage: str | None, paper: Paper | None, progress: Pro
     return outcome
 
 
-def _tell(stage: Stage, outcome: Outcome, names: Sequence[str], paper: Paper | None) -> None:
+def _play_one(stage: Stage, story: Story) -> Control | None:
+    match story.id:
+        case "f":
+            play_frozen(stage, story)
+        case "g":
+            play_undone(stage, story)
+        case "h":
+            play_resumed(stage, story)
+        case "i":
+            return play_refunds(stage, story)
+        case _:
+            play_killed(stage, story, workers=2 if story.id == "d" else 1)
+    return None
+
+
+def _tell(
+    stage: Stage,
+    outcome: Outcome,
+    names: Sequence[str],
+    paper: Paper | None,
+    control: Control | None = None,
+) -> None:
     for name in names:
-        account = account_of(stage, STORIES[name])
+        account = account_of(stage, STORIES[name], control)
         outcome.accounts.append(account)
         if paper is not None:
             _print(stage.progress, show(paper, account))
@@ -183,7 +202,7 @@ def _whole(stage: Stage) -> list[Finding]:
         f"{name} has {effect.ref}"
         for name, world in stage.worlds.items()
         for effect in world.effects()
-        if effect.key not in keys
+        if effect.key not in keys and effect.collection != CONTROL
     ]
     found: list[Finding] = []
     if stray:
@@ -205,7 +224,7 @@ def _print(progress: Progress, lines: Sequence[str]) -> None:
 def _opening(paper: Paper, sabotage: str | None) -> list[str]:
     if sabotage is None:
         what = (
-            "Four providers, an agent, its workers: each a process of its own.",
+            "Five providers, an agent, its workers: each a process of its own.",
             "Judged by the providers' own books.",
         )
         return fit(what, paper.width)

@@ -17,6 +17,7 @@ FEW = 3  # intents of a story that are shown one by one
 _KEY_SHOWN = 8
 
 MODEL, PERSON = "THE MODEL WAS TOLD", "THE PERSON SEES"
+CONTROL = "THE CONTROL: the same, on a session store that is written in the background"
 LEDGER, PROVIDER = "THE LEDGER", "THE PROVIDER REALLY DID"
 
 
@@ -33,10 +34,14 @@ def show(paper: Paper, account: Account) -> list[str]:
     blocks = [
         (MODEL, [*_model(told), *_more(hidden, "told", _told_states(hidden))]),
         (PERSON, [*_person(told), *_more(hidden, "told", Counter())]),
-        (LEDGER, [*_ledger(shown), *_more(hidden, "recorded", _states(hidden))]),
+        (LEDGER, [*_turned(account), *_ledger(shown), *_more(hidden, "recorded", _states(hidden))]),
         (PROVIDER, [*_provider(shown), *_provider_sum(account, hidden)]),
     ]
     lines += beside(paper, blocks)
+    if account.control is not None:
+        lines.append(paper.paint(CONTROL, "cyan"))
+        what = f"  {account.control}"
+        lines += [paper.paint(line, "yellow") for line in fit([what], paper.width)]
     return lines
 
 
@@ -52,7 +57,7 @@ def heading(paper: Paper, title: str, agrees: bool) -> str:
 def _split(account: Account) -> tuple[Sequence[Deed], Sequence[Deed]]:
     """Which intents are shown, and which are only summed up. Those with findings come first."""
     deeds = account.deeds
-    if len(deeds) <= FEW:
+    if len(deeds) <= FEW or account.chain is not None:
         return deeds, ()
     text = " ".join(str(finding) for finding in account.findings)
     marked = sorted(deeds, key=lambda deed: f"({deed.intent.order})" not in text)
@@ -89,6 +94,14 @@ def _person(told: Sequence[Told]) -> list[str]:
         rows.append(f"“{one.asked}”")
         rows += [f"  {sentence}" for sentence in one.say.values()]
     return rows or ["nothing: there was nobody to tell it"]
+
+
+def _turned(account: Account) -> list[str]:
+    if account.chain is None:
+        return []
+    chain = account.chain.chain
+    why = f": {chain.reason}" if chain.reason else ""
+    return [f"chain “{chain.name}” goes {chain.direction}{why}"]
 
 
 def _ledger(deeds: Sequence[Deed]) -> list[str]:

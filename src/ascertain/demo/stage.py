@@ -17,6 +17,7 @@ from ascertain.demo.places import AFTERSALES, NOTICE, PROVIDERS, Places
 from ascertain.demo.stories import MANY, STORIES, Story
 from ascertain.demo.telling import Told
 from ascertain.model.action import ActionRecord
+from ascertain.model.chain import Around
 from ascertain.replay.columns import Progress
 from ascertain.store.ledger import Filter, Ledger
 from ascertain.store.open import open_ledger
@@ -58,6 +59,10 @@ class Stage:
         child.line(WITHIN_S)
         return child
 
+    def child(self, module: str, *arguments: str) -> Child:
+        """A process of another kind."""
+        return self._child(module, None, arguments)
+
     def _child(self, module: str, places: Places | None, parts: Sequence[str]) -> Child:
         broken = ["--sabotage", self.sabotage] if self.sabotage else []
         where = self.places.write() if places is None else places.write("places-held.json")
@@ -79,12 +84,24 @@ class Stage:
 
     def records(self, story: Story) -> list[ActionRecord]:
         """The story's actions, oldest first."""
-        return self.ledger.find(Filter(session=story.session, limit=1000))[::-1]
+        return [
+            record
+            for session in story.sessions
+            for record in self.ledger.find(Filter(session=session, limit=1000))[::-1]
+        ]
+
+    def chain(self, story: Story) -> Around | None:
+        """The chain that the story is about, with all its actions."""
+        if story.conversations:
+            return None  # each has its own, and none of them goes back
+        chains = self.ledger.chains.of_session(story.sessions[0], "default")
+        return self.ledger.chains.around(chains[0].id) if chains else None
 
     def order_of(self, record: ActionRecord) -> str:
         """The order that an action is about."""
         arguments = parse_call(self.ledger.arguments(record.id) or "{}")
-        return str(arguments.get("order_id"))
+        undone = arguments.get("undone", {}).get("arguments", {})
+        return str(arguments.get("order_id", undone.get("order_id")))
 
     def leases_ended(self, story: Story) -> bool:
         """Whether nobody holds any of the story's actions any more."""
@@ -102,7 +119,7 @@ class Stage:
 def set_up(
     folder: Path, stack: ExitStack, wanted: Sequence[str], sabotage: str | None, progress: Progress
 ) -> Stage:
-    """Start the four providers, each a process with a file of its own."""
+    """Start the providers, each a process with a file of its own."""
     progress.step(f"starting {len(PROVIDERS)} providers: {', '.join(PROVIDERS)}")
     worlds = {name: World(collections) for name, collections in PROVIDERS.items()}
     with ThreadPoolExecutor(len(worlds)) as pool:

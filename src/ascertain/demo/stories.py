@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ascertain.demo.places import AFTERSALES, NOTICE, SHIPPING, STOCK
+from ascertain.demo.places import AFTERSALES, NOTICE, PAYMENT, SHIPPING, STOCK
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import State
 from ascertain.rules.project import WorkflowState
@@ -20,6 +20,7 @@ class Intent:
     :param left: who an open end is left to: ``person`` or ``contract``; empty: nobody, it ends.
     :param taken_over: its sender is gone or frozen, so a worker must have taken it up.
     :param existing: references that the provider had before anybody asked.
+    :param undoes: the tool whose effect this one reverses.
     """
 
     order: str
@@ -33,6 +34,7 @@ class Intent:
     left: str = ""
     taken_over: bool = False
     existing: tuple[str, ...] = ()
+    undoes: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class Story:
     :param request: how the person's own number for it reads (``R7``).
     :param workflow: what the wish must have come to, where there is more than one action.
     :param must_hear: sentences that must be told, word by word, by order.
+    :param conversations: whether each order is spoken of in a conversation of its own.
     """
 
     id: str
@@ -51,10 +54,21 @@ class Story:
     request: str = ""
     workflow: WorkflowState | None = None
     must_hear: tuple[tuple[str, str], ...] = ()
+    conversations: bool = False
 
     @property
-    def session(self) -> str:
-        return f"chat-{self.id}"
+    def sessions(self) -> tuple[str, ...]:
+        """Ids of its sessions."""
+        if self.conversations:
+            return tuple(f"chat-{self.id}-{intent.order}" for intent in self.intents)
+        return (f"chat-{self.id}",)
+
+    @property
+    def effects_only_for_it(self) -> frozenset[tuple[str, str]]:
+        """Providers and collections in which nothing may happen but what its intents ask for."""
+        if not self.conversations:
+            return frozenset()
+        return frozenset((intent.provider, intent.collection) for intent in self.intents)
 
 
 def _ticket(order: str, **end: object) -> Intent:
@@ -63,6 +77,26 @@ def _ticket(order: str, **end: object) -> Intent:
         **end,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     )  # fmt: skip
 
+
+def _step(order: str, tool: str, **end: object) -> Intent:
+    provider, collection = _STEPS[tool]
+    return Intent(
+        order=order, tool=tool, provider=provider, collection=collection,
+        **end,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    )  # fmt: skip
+
+
+_STEPS = {
+    "reserve_stock": (STOCK, "reservations"),
+    "charge_card": (PAYMENT, "charges"),
+    "create_shipment": (SHIPPING, "shipments"),
+    "send_notice": (NOTICE, "notices"),
+    "void_payment": (PAYMENT, "voids"),
+    "release_stock": (STOCK, "releases"),
+    "refund": (PAYMENT, "refunds"),
+}
+
+REFUNDS = tuple(f"I{number}" for number in range(801, 841))
 
 MANY = tuple(f"D{number}" for number in range(401, 421))
 
@@ -189,6 +223,42 @@ _ALL = (
         "a second attempt is under way; then the agent wakes with its old news.",
         request="R12",
         intents=(_ticket("F500", taken_over=True, existing=("T860",)),),
+    ),
+    Story(
+        id="g",
+        title="An essential step is refused, and what was done is undone",
+        what="Stock and payment are confirmed, the carrier does not deliver there. The answer to "
+        "the voided payment is lost, too.",
+        intents=(
+            _step("G600", "reserve_stock", state=State.COMPENSATED),
+            _step("G600", "charge_card", state=State.COMPENSATED),
+            _step("G600", "create_shipment", state=State.REJECTED, kind=Kind.BUSINESS, effects=0),
+            _step("G600", "send_notice", state=State.REJECTED, kind=Kind.WITHDRAWN, effects=0),
+            _step("G600", "void_payment", undoes="charge_card"),
+            _step("G600", "release_stock", undoes="reserve_stock"),
+        ),
+        workflow=WorkflowState.COMPENSATED,
+    ),
+    Story(
+        id="h",
+        title="A half-finished order is finished by another process",
+        what="Four declared steps; kill -9 while the answer to the second is on its way.",
+        intents=(
+            _step("H700", "reserve_stock"),
+            _step("H700", "charge_card", taken_over=True),
+            _step("H700", "create_shipment"),
+            _step("H700", "send_notice"),
+        ),
+        workflow=WorkflowState.COMPLETED,
+        must_hear=(("H700", "fulfilled"),),
+    ),
+    Story(
+        id="i",
+        title="Query, then refund, said once",
+        what=f"{len(REFUNDS)} conversations at once. The agent asks for the order and for its "
+        "refund in one breath; the refund names no order. Before, an older one was spoken of.",
+        intents=tuple(_step(order, "refund") for order in REFUNDS),
+        conversations=True,
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The agent's own program: five functions that talk HTTP, guarded. Nothing here knows a demo."""
+"""The agent's own program: functions that talk HTTP, guarded. Nothing here knows a demo."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from ascertain import Absent, Ascertain, Budget, Found, RefusalRule, key
-from ascertain.demo.places import AFTERSALES, NOTICE, SHIPPING, STOCK, Places
+from ascertain import Absent, Ascertain, Budget, Found, RefusalRule, Undone, key
+from ascertain.demo.places import AFTERSALES, NOTICE, PAYMENT, SHIPPING, STOCK, Places
 from ascertain.runtime.attempt import current_attempt
 from ascertain.runtime.tool import Tool
 
@@ -24,6 +24,7 @@ class Tools:
 
     app: Ascertain
     reserve_stock: Tool[..., dict[str, Any]]
+    charge_card: Tool[..., dict[str, Any]]
     create_shipment: Tool[..., dict[str, Any]]
     send_notice: Tool[..., dict[str, Any]]
     create_ticket: Tool[..., dict[str, Any]]
@@ -36,6 +37,7 @@ def make_tools(places: Places, *, worker: str = "embedded") -> Tools:
     return Tools(
         app=app,
         reserve_stock=_stock(app, _client(app, places, STOCK)),
+        charge_card=_payment(app, _client(app, places, PAYMENT)),
         create_shipment=_shipping(app, _client(app, places, SHIPPING)),
         send_notice=_notice(app, _client(app, places, NOTICE)),
         create_ticket=_tickets(app, _client(app, places, AFTERSALES)),
@@ -53,6 +55,12 @@ def _post(client: httpx.Client, path: str, **fields: object) -> dict[str, Any]:
     return body
 
 
+def _find(client: httpx.Client, path: str, field: str, action: Any) -> Any:
+    """What the provider has under the action's key."""
+    rows = client.get(path, params={"request": action.key}).raise_for_status().json()
+    return Found(rows[0][field], count=len(rows)) if rows else Absent
+
+
 def _stock(app: Ascertain, stock: httpx.Client) -> Tool[..., dict[str, Any]]:
     @app.tool(
         identity=["order_id", "sku"],
@@ -68,10 +76,53 @@ def _stock(app: Ascertain, stock: httpx.Client) -> Tool[..., dict[str, Any]]:
 
     @reserve_stock.lookup(absence_final_after="1s")
     def find_reservation(action: Any) -> Any:
-        rows = stock.get("/reservations", params={"request": action.key}).raise_for_status().json()
-        return Found(rows[0]["reservation_id"], count=len(rows)) if rows else Absent
+        return _find(stock, "/reservations", "reservation_id", action)
 
+    @reserve_stock.compensate(
+        within="24h", key_lifetime="24h", receipt="release_id", budget=PATIENT
+    )
+    def release_stock(undone: Undone) -> dict[str, Any]:
+        """Put the goods back."""
+        order, reservation = undone.arguments["order_id"], undone.provider_ref
+        return _post(stock, "/releases", order_id=order, reservation=reservation)
+
+    @release_stock.lookup(absence_final_after="1s")
+    def find_release(action: Any) -> Any:
+        return _find(stock, "/releases", "release_id", action)
+
+    del find_reservation, find_release  # registered
     return reserve_stock
+
+
+def _payment(app: Ascertain, payment: httpx.Client) -> Tool[..., dict[str, Any]]:
+    @app.tool(
+        identity=["order_id"],
+        key_lifetime="24h",
+        receipt="charge_id",
+        budget=PATIENT,
+        say={"name": "payment"},
+        say_zh={"name": "付款"},
+    )
+    def charge_card(order_id: str, amount: int) -> dict[str, Any]:
+        """Take the money for an order."""
+        return _post(payment, "/charges", order_id=order_id, amount=amount)
+
+    @charge_card.lookup(absence_final_after="1s")
+    def find_charge(action: Any) -> Any:
+        return _find(payment, "/charges", "charge_id", action)
+
+    @charge_card.compensate(within="24h", key_lifetime="24h", receipt="void_id", budget=PATIENT)
+    def void_payment(undone: Undone) -> dict[str, Any]:
+        """Give the money back."""
+        order, charge = undone.arguments["order_id"], undone.provider_ref
+        return _post(payment, "/voids", order_id=order, charge=charge)
+
+    @void_payment.lookup(absence_final_after="1s")
+    def find_void(action: Any) -> Any:
+        return _find(payment, "/voids", "void_id", action)
+
+    del find_charge, find_void  # registered
+    return charge_card
 
 
 def _shipping(app: Ascertain, shipping: httpx.Client) -> Tool[..., dict[str, Any]]:
@@ -80,6 +131,7 @@ def _shipping(app: Ascertain, shipping: httpx.Client) -> Tool[..., dict[str, Any
         key_lifetime="24h",
         receipt="shipment_id",
         budget=PATIENT,
+        refusals=[RefusalRule(code="NO_DELIVERY_THERE", kind="business")],
         say={"name": "shipment"},
         say_zh={"name": "运单"},
     )
@@ -139,8 +191,7 @@ def _tickets(app: Ascertain, crm: httpx.Client) -> Tool[..., dict[str, Any]]:
 
     @create_ticket.lookup(absence_final_after="1s")
     def find_ticket(action: Any) -> Any:
-        rows = crm.get("/tickets", params={"request": action.key}).raise_for_status().json()
-        return Found(rows[0]["ticket_id"], count=len(rows)) if rows else Absent
+        return _find(crm, "/tickets", "ticket_id", action)
 
     @create_ticket.check_related
     def is_of_this_customer(action: Any) -> bool:
