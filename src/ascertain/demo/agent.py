@@ -116,9 +116,7 @@ def ask_for_many(tools: Tools, story: str, orders: str) -> Later:
 
 
 def _session(tools: Tools, story: str) -> Session:
-    return tools.app.session(
-        f"chat-{story}", principal=CUSTOMER, turn="1", wish=WISH
-    )
+    return tools.app.session(f"chat-{story}", principal=CUSTOMER, turn="1", wish=WISH)
 
 
 def _say_of_chain(wish: Chain, story: str, order: str) -> Later:

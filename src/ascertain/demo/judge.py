@@ -102,15 +102,13 @@ def judge(
     :param chain: what the story is about, where it is about one.
     :param strangers: effects where only the story's own may be, and that nobody asked for.
     """
-    found: list[Finding] = []
+    found: list[Finding] = [] if chain is None else list(_chain(chain, deeds))
     for deed in deeds:
         found += _effects(deed)
         found += _keys(deed)
         found += _ledger(deed)
         found += _winner(deed)
         found += _end(deed)
-    if chain is not None:
-        found += _chain(chain, deeds)
     if strangers:
         orders = ", ".join(str(effect.args.get("order_id")) for effect in strangers)
         line = f"{len(strangers)} effects for orders that nobody meant: {orders}"
@@ -241,8 +239,10 @@ def _chain(around: Around, deeds: Sequence[Deed]) -> Iterator[Finding]:
     events: dict[str, list[EventRecord]] = {}
     for event in (event for deed in deeds for event in deed.events):
         events.setdefault(event.action_id, []).append(event)
+    names = {record.id: record.tool for _, record in around.members}
     for violation in chain_holds(around, events):
-        yield Finding(invariant=violation.invariant, line=violation.story)
+        line = f"by the ledger, {names[violation.action]}: {violation.story}"
+        yield Finding(invariant=violation.invariant, line=line)
     yield from _reversed(deeds)
 
 

@@ -84,10 +84,10 @@ async def converse(app: Ascertain, story: str, order: str) -> None:
         await session.call_async("query_order", {"customer": customer, "about": OLD})
         with session.turn("2") as turn:
             query = {"customer": customer, "about": LAST}
-            _, refund = await asyncio.gather(
+            made = await asyncio.gather(
                 turn.call_async("query_order", query), turn.call_async("refund", {})
             )
-    tell(Told(story=story, order=order, asked="Refund my last order.", facts=refund.facts()))
+    tell(Told(story=story, order=order, asked="Refund my last order.", facts=made[1].facts()))
 
 
 async def play(places: Places, story: str, orders: Sequence[str]) -> None:

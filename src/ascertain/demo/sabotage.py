@@ -119,6 +119,13 @@ def _drop_fence() -> None:
     _wrap(["ascertain.store.sqlite.SqliteLedger.submit"], broken)
 
 
+def _forget_direction() -> None:
+    def broken(_: Callable[..., str]) -> Callable[..., str]:
+        return lambda *_: ""
+
+    _wrap(["ascertain.rules.chain.gate", "ascertain.rules.chain.blocks"], broken)
+
+
 SABOTAGES: Mapping[str, Sabotage] = {
     "new-key": Sabotage(
         rule="one intent, one key: each repeat now goes out under a key of its own",
@@ -144,5 +151,10 @@ SABOTAGES: Mapping[str, Sabotage] = {
         rule="who lost the action writes no more: now the last write wins, whoever holds it",
         story="f",
         apply=_drop_fence,
+    ),
+    "forget-direction": Sabotage(
+        rule="a wish that is being undone sends nothing forward: now its next step goes out",
+        story="g",
+        apply=_forget_direction,
     ),
 }

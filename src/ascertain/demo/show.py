@@ -35,7 +35,7 @@ def show(paper: Paper, account: Account) -> list[str]:
         (MODEL, [*_model(told), *_more(hidden, "told", _told_states(hidden))]),
         (PERSON, [*_person(told), *_more(hidden, "told", Counter())]),
         (LEDGER, [*_turned(account), *_ledger(shown), *_more(hidden, "recorded", _states(hidden))]),
-        (PROVIDER, [*_provider(shown), *_provider_sum(account, hidden)]),
+        (PROVIDER, [*_provider(shown), *_reversed(shown), *_provider_sum(account, hidden)]),
     ]
     lines += beside(paper, blocks)
     if account.control is not None:
@@ -149,6 +149,13 @@ def _provider(deeds: Sequence[Deed]) -> list[str]:
             asks = "look-up by key" if one.method == "GET" else "create, key"
             rows.append(f"  {one.method} {asks} {_key(one.key)} -> {one.answered}{code}")
     return rows
+
+
+def _reversed(deeds: Sequence[Deed]) -> list[str]:
+    """How much was done, and how much of it was reversed."""
+    undone = sum(len(deed.effects) for deed in deeds if deed.intent.undoes)
+    done = sum(len(deed.effects) for deed in deeds if not deed.intent.undoes)
+    return [f"in all: {done} effects, {undone} of them reversed"] if undone else []
 
 
 def _key(key: str | None) -> str:

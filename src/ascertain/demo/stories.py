@@ -238,6 +238,11 @@ _ALL = (
             _step("G600", "release_stock", undoes="reserve_stock"),
         ),
         workflow=WorkflowState.COMPENSATED,
+        must_hear=(
+            ("G600", "It is being undone."),
+            ("G600", "It has been undone."),
+            ("G600", "已撤销。"),
+        ),
     ),
     Story(
         id="h",
@@ -250,7 +255,7 @@ _ALL = (
             _step("H700", "send_notice"),
         ),
         workflow=WorkflowState.COMPLETED,
-        must_hear=(("H700", "fulfilled"),),
+        must_hear=(("H700", "Done."), ("H700", "已完成。")),
     ),
     Story(
         id="i",

@@ -99,8 +99,4 @@ def play_refunds(stage: Stage, story: Story) -> Control:
 def _control(stage: Stage, orders: list[str]) -> Control:
     done = [str(effect.args["order_id"]) for effect in stage.worlds[PAYMENT].effects(CONTROL)]
     right = len(set(done) & set(orders))
-    return Control(
-        right=right, wrong=len(set(done) - set(orders)), missing=len(orders) - len(done)
-    )
-
-
+    return Control(right=right, wrong=len(set(done) - set(orders)), missing=len(orders) - len(done))
