@@ -7,6 +7,8 @@ from pathlib import Path
 
 import ascertain
 from ascertain import errors
+from ascertain.demo.sabotage import SABOTAGES
+from ascertain.demo.stories import STORIES
 from ascertain.model.contract import Budget, Contract, KeyFormat, LookupPromise, RefusalRule
 from ascertain.runtime import promises
 from ascertain.runtime.tool import Tool, _Declared
@@ -250,3 +252,17 @@ def names():
 @block("tool-members")
 def tool_members():
     return "\n".join([*members(_Declared), *members(Tool)])
+
+
+@block("demo-stories")
+def demo_stories():
+    broken = {}
+    for name, sabotage in SABOTAGES.items():
+        broken.setdefault(sabotage.story, []).append(f"`{name}`")
+    return table(
+        ["", "story", "what happens", "broken by"],
+        [
+            [story.id, story.title, story.what, ", ".join(broken.get(story.id, []))]
+            for story in STORIES.values()
+        ],
+    )

@@ -52,7 +52,7 @@ def test_everything_agrees_within_a_minute(played, report):
     assert report["agrees"] is True
     assert report["took_s"] < 60
     assert [one["id"] for one in report["stories"]] == [
-        "a1", "a2", "a3", "a4", "a5", "a6", "b", "c", "d", "f",
+        "a1", "a2", "a3", "a4", "a5", "a6", "b", "c", "d", "f", "g", "h", "i",
     ]  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def test_the_totals_hide_no_open_end(report):
 
 
 def test_progress_is_told_while_it_works(played):
-    assert "starting 4 providers" in played.errors
+    assert "starting 5 providers" in played.errors
     assert "kill -9" in played.errors
 
 
@@ -182,6 +182,77 @@ def test_req_F24_what_a_frozen_agent_brings_late_changes_nothing_that_others_did
     assert "late_refused" in [one["reason"] for one in action["timeline"]]
     assert facts(frozen, 0)["actions"][0]["state"] == "sent"
     assert facts(frozen)["actions"][0]["state"] == "confirmed"
+
+
+def shown_order(story):
+    """All effects of a story, as the providers' books have them: collection to references."""
+    return {one["tool"]: [effect["ref"] for effect in one["effects"]] for one in story["provider"]}
+
+
+def test_req_P07_P16_an_essential_refusal_undoes_what_was_done_in_reverse(story):
+    undone = story("g")
+    assert undone["chain"] == {
+        "name": "fulfil G600", "direction": "backward", "reason": "refused:create_shipment",
+    }  # fmt: skip
+    made = shown_order(undone)
+    assert {tool: len(refs) for tool, refs in made.items()} == {
+        "reserve_stock": 1, "charge_card": 1, "create_shipment": 0, "send_notice": 0,
+        "void_payment": 1, "release_stock": 1,
+    }  # fmt: skip
+    done_at = {action["tool"]: action["timeline"][-1]["at"] for action in undone["ledger"]}
+    assert done_at["void_payment"] < done_at["release_stock"], "the last is undone first"
+    states = {action["tool"]: action["state"] for action in undone["ledger"]}
+    assert states == {
+        "reserve_stock": "compensated", "charge_card": "compensated",
+        "create_shipment": "rejected", "send_notice": "rejected",
+        "void_payment": "confirmed", "release_stock": "confirmed",
+    }  # fmt: skip
+    assert len({action["key"] for action in undone["ledger"]}) == 6, "each under its own key"
+    assert facts(undone, 0)["workflow_state"] == "compensating"
+    assert says(undone) == "It has been undone."
+    assert says(undone, language="zh-CN") == "已撤销。"
+
+
+def test_req_P16_an_undo_whose_reply_is_lost_is_looked_up_and_not_done_again(story):
+    (void,) = [one for one in story("g")["ledger"] if one["tool"] == "void_payment"]
+    assert moves(void)[2:] == [("lose", "unknown", "call"), ("confirm", "confirmed", "lookup")]
+    sent = [came for came in creates(story("g")) if came["key"] == void["key"]]
+    assert [came["answered"] for came in sent] == ["reset"]
+
+
+def test_req_P05_a_half_finished_order_is_finished_by_a_worker_without_sending_twice(story):
+    resumed = story("h")
+    assert {tool: len(refs) for tool, refs in shown_order(resumed).items()} == {
+        "reserve_stock": 1, "charge_card": 1, "create_shipment": 1, "send_notice": 1,
+    }  # fmt: skip
+    assert len(creates(resumed)) == 4, "each of the four steps was sent once, in all"
+    actions = {one["tool"]: one for one in resumed["ledger"]}
+    assert ("lose", "unknown", "worker") in moves(actions["charge_card"])
+    assert ("confirm", "confirmed", "lookup") in moves(actions["charge_card"])
+    killed_at = actions["charge_card"]["timeline"][-1]["at"]
+    for later in ("create_shipment", "send_notice"):
+        assert actions[later]["timeline"][0]["at"] >= killed_at, "begun after the kill"
+    assert any("kill -9" in note for note in resumed["notes"])
+    assert facts(resumed)["workflow_state"] == "completed"
+
+
+def test_req_S13_said_once_the_right_order_is_refunded_in_every_conversation(story):
+    refunded = story("i")
+    assert len(refunded["ledger"]) == len(set(effects(refunded))) == 40
+    for one, action in zip(refunded["provider"], refunded["ledger"], strict=True):
+        assert action["state"] == "confirmed"
+        assert [effect["ref"] for effect in one["effects"]] == [action["provider_ref"]]
+    assert all("refunded" not in told["facts"]["say"]["en"] for told in refunded["told"])
+    healed = [one for one in refunded["ledger"] if ("lose", "unknown", "call") in moves(one)]
+    assert len(healed) == 4, "every tenth answer was lost"
+
+
+def test_req_S18_the_control_beside_it_goes_wrong_visibly(story):
+    control = story("i")["control"]
+    assert sum(control.values()) == 40
+    assert control["wrong"] + control["missing"] >= 2
+    assert control["wrong"] >= 1, "an order was refunded that nobody meant"
+    assert story("i")["agrees"], "what the control does is no finding of ours"
 
 
 def test_recorded_calls_are_replayed_with_faults(report):

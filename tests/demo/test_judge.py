@@ -8,6 +8,7 @@ from ascertain.demo.judge import Deed, judge
 from ascertain.demo.stories import Intent, Story
 from ascertain.demo.telling import Told
 from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.chain import Around, ChainRecord, Direction, Member
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import State
 from ascertain.testing.world import Arrival, Effect
@@ -187,3 +188,94 @@ def test_a_sentence_that_was_due_and_was_not_said_is_found():
 
 def test_nobody_may_be_left_without_a_word():
     assert named(replace(DEED, told=())) == ["RequiredEnd"]
+
+
+# ---------------------------------------------------------------------------- chains and contexts
+
+UNDO = Intent(
+    order="A1", tool="close_ticket", provider="aftersales", collection="closings",
+    undoes="create_ticket",
+)  # fmt: skip
+
+
+def member(action_id, step, undoes=""):
+    return Member("c1", action_id, step, 1, undoes=undoes)
+
+
+def chain(*members, turned_at=None):
+    record = ChainRecord(
+        "c1", "t", "u7", "chat-x", "wish", "", "", "", "", 0.0, turned_at=turned_at,
+        direction=Direction.FORWARD if turned_at is None else Direction.BACKWARD,
+    )  # fmt: skip
+    return Around(record, members)
+
+
+def of_chain(around, *deeds):
+    return [str(finding) for finding in judge(STORY, deeds, around)]
+
+
+def undone():
+    """A ticket that was closed again, each on record and in the provider's books."""
+    made = RECORD._replace(state=State.COMPENSATED, n=4)
+    closed = RECORD._replace(id="undo", tool="close_ticket", key="k2", provider_ref="C1")
+    there = replace(
+        DEED, records=(made,), intent=replace(INTENT, state=State.COMPENSATED),
+        events=(*EVENTS, event(4, "confirmed", "compensate", "compensated", by="worker")),
+    )  # fmt: skip
+    back = replace(
+        DEED, records=(closed,), intent=UNDO, posts=(replace(arrival(2), key="k2"),),
+        effects=(replace(effect("C1", "k2", 2), executed_at=2.0),),
+        events=tuple(one._replace(action_id="undo") for one in EVENTS),
+    )  # fmt: skip
+    members = (member("act", "ticket"), made), (member("undo", "undo:ticket", "act"), closed)
+    return there, back, members
+
+
+def test_an_effect_that_was_reversed_once_agrees():
+    there, back, members = undone()
+    assert of_chain(chain(*members, turned_at=3.5), there, back) == []
+
+
+def test_a_send_that_reaches_a_provider_after_the_turn_is_found():
+    there, back, members = undone()
+    late = replace(there, posts=(replace(arrival(), received_at=4.0),))
+    assert of_chain(chain(*members, turned_at=3.5), late, back) == [
+        "NoForwardSend: aftersales had 1 forward send after the chain had turned (A1)"
+    ]
+
+
+def test_a_send_on_record_after_the_turn_is_found():
+    there, back, members = undone()
+    assert of_chain(chain(*members, turned_at=1.5), there, back) == [
+        "NoForwardSend: by the ledger, create_ticket: sent forward after its chain had turned"
+    ]
+
+
+def test_compensated_without_a_confirmed_undo_is_found():
+    there, back, members = undone()
+    (first, (place, closed)) = members
+    lost = closed._replace(state=State.UNKNOWN, review="cannot_ask")
+    found = of_chain(chain(first, (place, lost), turned_at=3.5), there, back)
+    story = "compensated, and no undo is confirmed"
+    assert found == [f"CompensatedMeansUndone: by the ledger, create_ticket: {story}"]
+
+
+def test_what_was_done_first_and_reversed_first_is_found():
+    there, back, members = undone()
+    second = replace(
+        there, intent=replace(there.intent, tool="other"),
+        effects=(replace(effect(), executed_at=1.5),), records=(), events=(), told=(),
+    )  # fmt: skip
+    its_undo = replace(
+        back, intent=replace(UNDO, tool="undo_other", undoes="other"), records=(), events=(),
+        effects=(replace(effect("C2", "k2", 3), executed_at=3.0),), told=(),
+    )  # fmt: skip
+    found = of_chain(chain(*members, turned_at=3.5), there, second, back, its_undo)
+    assert "UndoneInReverse: 2 effects reversed in the order create_ticket, other" in found
+
+
+def test_an_effect_for_an_order_that_nobody_meant_is_found():
+    found = judge(STORY, [DEED], strangers=[replace(effect("R1", "k9"), args={"order_id": "P9"})])
+    assert [str(one) for one in found] == [
+        "NeverStaleContext: 1 effect for an order that nobody meant: P9"
+    ]

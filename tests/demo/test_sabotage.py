@@ -19,6 +19,7 @@ HOW = {
     "say-failed": {"columns": 120, "colour": True},
     "forget-doubt": {"columns": 170},
     "drop-fence": {"as_json": True},
+    "forget-direction": {"columns": 100},
 }
 FINDINGS = {
     "new-key": [
@@ -38,6 +39,10 @@ FINDINGS = {
         r"^NoLie: 1 false entry .* T900 \(F500\)$",
         r"^SingleWinner: 2 attempts, the action stands at 1 \(F500\)$",
         r"^ModelTruth: 1 false statement: told rejected, the provider has T900 \(F500\)$",
+    ],
+    "forget-direction": [
+        r"^NoForwardSend: notice had 1 forward send after the chain had turned \(G600\)$",
+        r"^NoForwardSend: by the ledger, send_notice: sent forward after its chain had turned$",
     ],
 }
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -87,12 +92,14 @@ def test_the_last_line_has_the_totals(played):
 
 
 def test_the_replaced_rule_is_said(played):
-    for name in ("new-key", "blind-resend", "say-failed", "forget-doubt"):
+    for name in SABOTAGES.keys() - {"drop-fence"}:  # that one is JSON
         first = " ".join(lines(played[name])[:2])
         assert first.startswith(f"Sabotage {name}: {SABOTAGES[name].rule[:40]}")
 
 
-@pytest.mark.parametrize("name, columns", [("new-key", 80), ("blind-resend", 120)])
+@pytest.mark.parametrize(
+    "name, columns", [("new-key", 80), ("forget-direction", 100), ("blind-resend", 120)]
+)
 def test_it_reads_at_this_width(played, name, columns):
     too_wide = [line for line in lines(played[name]) if wide(line) > columns]
     assert too_wide == []
@@ -113,7 +120,7 @@ def test_with_room_the_views_are_side_by_side(played):
 
 def test_colour_is_there_when_asked_and_only_then(played):
     assert "\x1b[31m" in played["say-failed"].out
-    for name in ("new-key", "blind-resend", "forget-doubt", "drop-fence"):
+    for name in HOW.keys() - {"say-failed"}:
         assert "\x1b" not in played[name].out
         assert "\x1b" not in played[name].errors
 

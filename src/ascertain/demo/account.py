@@ -165,6 +165,7 @@ def _record(record: ActionRecord, events: Sequence[EventRecord]) -> dict[str, An
 def _provider(deed: Deed) -> dict[str, Any]:
     return {
         "order": deed.intent.order,
+        "tool": deed.intent.tool,
         "provider": deed.intent.provider,
         "effects": [{"ref": one.ref, "key": one.key} for one in deed.effects],
         "requests": [

@@ -111,7 +111,8 @@ def judge(
         found += _end(deed)
     if strangers:
         orders = ", ".join(str(effect.args.get("order_id")) for effect in strangers)
-        line = f"{len(strangers)} effects for orders that nobody meant: {orders}"
+        what = "effect for an order" if len(strangers) == 1 else "effects for orders"
+        line = f"{len(strangers)} {what} that nobody meant: {orders}"
         found.append(Finding(invariant=NEVER_STALE, line=line, count=len(strangers)))
     found += _statements(deeds)
     found += _words(story, deeds)
