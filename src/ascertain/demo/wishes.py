@@ -40,7 +40,8 @@ def play_undone(stage: Stage, story: Story) -> None:
     order = story.intents[0].order
     refuses = Behaviour("error_body_2xx", code="NO_DELIVERY_THERE")
     stage.worlds[SHIPPING].script("shipments", {"order_id": order}, [refuses])
-    stage.worlds[PAYMENT].script("voids", {"order_id": order}, ["reply_lost"])
+    silent = Behaviour("reply_lost", how="hang", hold_s=0.4)  # long enough to be told of it
+    stage.worlds[PAYMENT].script("voids", {"order_id": order}, [silent])
     with stage.agent(f"chain:{story.id}:{order}") as agent:
         stage.note(story.id, f"an agent (process {agent.pid}) fulfils an order of four steps")
         stage.hear(agent)
