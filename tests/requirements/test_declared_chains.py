@@ -138,8 +138,10 @@ def test_req_P05_after_a_kill_a_worker_goes_on_and_nothing_is_sent_again_from_th
     """SIGKILL before or after the effect of each step; another process finishes the order."""
     die(tmp_path, kill_at)
     app, _ = tools(tmp_path)
-    go_on(app, lambda chain: chain.state is WorkflowState.COMPLETED)
+    chain = go_on(app, lambda chain: chain.state is WorkflowState.COMPLETED)
     assert effects(tmp_path) == WHOLE
+    told = [action["name"] for action in chain.facts()["actions"]]
+    assert told == ["reserve", "pack", "ship"], "told in their order, whoever called them"
     app.close()
 
 
@@ -206,4 +208,16 @@ def test_an_essential_refusal_of_a_declared_step_turns_the_chain_and_starts_noth
     assert app.ledger.chains.next_due_at() is None or app.recover() == 0
     assert effects(tmp_path) == []
     assert chain.around().steps()["pay"][1].state is State.REJECTED
+    app.close()
+
+
+def test_a_call_that_no_plan_knows_comes_after_what_is_declared(tmp_path):
+    app, made = tools(tmp_path)
+    with app.session("shop", principal="u7") as session:
+        chain = wish(session, made)
+        with chain:
+            made["reserve"].options(intent="a spare one")(what="spare")
+            chain.run()
+    positions = {member.step: member.position for member, _ in chain.around().members}
+    assert positions["stock"] < positions["pack"] < positions["ship"] < positions["reserve"]
     app.close()

@@ -221,7 +221,7 @@ class Chain:
         """The place of a call: under its name, or one made from the tool's."""
         step = place.step if place is not None else self._named(entry.name, intent)
         earlier = self._members.get(step)
-        position = earlier.position if earlier is not None else len(self._members) + 1
+        position = earlier.position if earlier is not None else self._next(step)
         best_effort = entry.contract.best_effort or entry.contract.is_read
         if place is not None and place.best_effort is not None:
             best_effort = place.best_effort
@@ -235,6 +235,10 @@ class Chain:
             )  # fmt: skip
         weight = Weight.BEST_EFFORT if best_effort else Weight.ESSENTIAL
         return Member(self.id, action_id, step, position, weight, after)
+
+    def _next(self, step: str) -> int:  # noqa: ARG002 - where steps are declared, it is by name
+        """The position of a step that is called for the first time here."""
+        return len(self._members) + 1
 
     def _named(self, tool: str, intent: str) -> str:
         if intent not in self._names:

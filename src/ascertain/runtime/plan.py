@@ -123,6 +123,14 @@ class PlannedChain(Chain):
             return False
         return True
 
+    def _next(self, step: str) -> int:
+        """As declared, whoever calls it: a worker that goes on has not called the ones before.
+
+        What no plan knows comes after all that is declared.
+        """
+        steps = [one.step for one in self.plan.steps]
+        return 1 + (steps.index(step) if step in steps else len(steps) + len(self._members))
+
     def _call_of(self, step: PlanStep, around: Around) -> tuple[Entry, dict[str, Any], Options]:
         entry = self.hands.registry.get(step.tool)
         results = {
