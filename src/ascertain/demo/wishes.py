@@ -69,8 +69,6 @@ def play_resumed(stage: Stage, story: Story) -> None:
             WITHIN_S,
         )
         worker.signal(signal.SIGTERM)
-        while worker.line(WITHIN_S):
-            pass  # how many actions it took
         worker.ended(WITHIN_S)
     with stage.agent(part) as again:
         stage.note(story.id, "the same script is run again: nothing is sent, all is known")

@@ -236,7 +236,7 @@ class Chain:
         weight = Weight.BEST_EFFORT if best_effort else Weight.ESSENTIAL
         return Member(self.id, action_id, step, position, weight, after)
 
-    def _next(self, step: str) -> int:  # noqa: ARG002 - where steps are declared, it is by name
+    def _next(self, step: str) -> int:
         """The position of a step that is called for the first time here."""
         return len(self._members) + 1
 
