@@ -1,17 +1,21 @@
 """The demo's judge finds each kind of disagreement by itself, and nothing where there is none."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+import httpx
 import pytest
 
+from ascertain.demo.account import strangers
 from ascertain.demo.judge import Deed, judge
-from ascertain.demo.stories import Intent, Story
+from ascertain.demo.places import PAYMENT
+from ascertain.demo.stories import STORIES, Intent, Story
 from ascertain.demo.telling import Told
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.chain import Around, ChainRecord, Direction, Member
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import State
-from ascertain.testing.world import Arrival, Effect
+from ascertain.testing.world import Arrival, Effect, Provider, World
 
 INTENT = Intent(order="A1", tool="create_ticket", provider="aftersales", collection="tickets")
 STORY = Story(id="x", title="One ticket", what="", intents=(INTENT,))
@@ -279,3 +283,14 @@ def test_an_effect_for_an_order_that_nobody_meant_is_found():
     assert [str(one) for one in found] == [
         "NeverStaleContext: 1 effect for an order that nobody meant: P9"
     ]
+
+
+def test_only_what_the_story_asked_for_is_looked_for_in_the_providers_books():
+    """A refund of the order that was spoken of before belongs to nobody in the story."""
+    with World({"refunds": Provider(first_ref="R100")}) as world:
+        for order in ("I801", "P801"):
+            httpx.post(f"{world.url}/refunds", json={"order_id": order}).raise_for_status()
+        stage = SimpleNamespace(worlds={PAYMENT: world})
+        found = strangers(stage, STORIES["i"])
+        assert [effect.args["order_id"] for effect in found] == ["P801"]
+        assert strangers(stage, STORIES["g"]) == [], "what others do there is its own affair"

@@ -76,8 +76,7 @@ def account_of(stage: Stage, story: Story, control: Control | None = None) -> Ac
     events = [event for record in records for event in stage.ledger.events(record.id)]
     deeds = tuple(_deed(stage, story, intent, records, events) for intent in story.intents)
     chain = stage.chain(story)
-    strangers = _strangers(stage, story)
-    findings = judge(story, deeds, chain, strangers)
+    findings = judge(story, deeds, chain, strangers(stage, story))
     return Account(
         story=story,
         deeds=deeds,
@@ -88,7 +87,7 @@ def account_of(stage: Stage, story: Story, control: Control | None = None) -> Ac
     )
 
 
-def _strangers(stage: Stage, story: Story) -> list[Effect]:
+def strangers(stage: Stage, story: Story) -> list[Effect]:
     """Effects of orders that nobody in the story asked anything for."""
     wanted = {intent.order for intent in story.intents}
     return [
