@@ -36,6 +36,7 @@ PROTOCOL: dict[str, str] = {
     "sender_gone": "An earlier sender is proven gone.",
     "verdict_confirmed": "A person found that it happened.",
     "verdict_not_done": "A person found that it did not happen and will not.",
+    "one_too_many": "A person found more effects of it than were wished for.",
     "verdict_kept": "A person decided that it stays, although its chain was undone.",
     "undone": "The action that reverses it is confirmed.",
     "ledger_silent": "The ledger failed while it was being found out; a worker goes on with it.",

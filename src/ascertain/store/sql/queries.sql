@@ -101,7 +101,7 @@ SELECT state, sum(actions) FROM (
 GROUP BY state;
 
 -- name: count_review
-SELECT count(review), count(nullif(disputed, 0)) FROM action
+SELECT count(review), count(nullif(disputed = 1, 0)) FROM action
 WHERE review IS NOT NULL OR disputed <> 0;
 
 -- name: find_all (tenant, session, turn, chain, tool, state, before_id, limit)
@@ -118,7 +118,7 @@ WHERE (:tenant IS NULL OR tenant = :tenant) AND session = :session
   AND (:turn IS NULL OR turn = :turn) AND (:chain IS NULL OR chain = :chain)
   AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
   AND (:open_only = 0 OR (final = 0 AND state NOT IN ('confirmed', 'compensated')))
-  AND (:review_only = 0 OR review IS NOT NULL OR disputed <> 0)
+  AND (:review_only = 0 OR review IS NOT NULL OR disputed = 1)
   AND id < :before_id
 ORDER BY id DESC LIMIT :limit;
 
