@@ -38,6 +38,7 @@ PROTOCOL: dict[str, str] = {
     "verdict_not_done": "A person found that it did not happen and will not.",
     "one_too_many": "A person found more effects of it than were wished for.",
     "verdict_kept": "A person decided that it stays, although its chain was undone.",
+    "undo_removed": "Its arguments have been removed, so nothing undoes it by itself.",
     "undone": "The action that reverses it is confirmed.",
     "ledger_silent": "The ledger failed while it was being found out; a worker goes on with it.",
     "review_assigned": "The case was given to somebody, with a deadline.",

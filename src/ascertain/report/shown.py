@@ -40,7 +40,7 @@ class Shown:
     arguments: Any
     result: Any
     hidden: tuple[str, ...] = ()
-    names: Container[str] = frozenset()
+    names: Container[str] = ()
 
     def cover_value(self, key: str, path: str, value: Any) -> Any:
         """What the session remembers of the result at this path: masked where its name is."""

@@ -138,7 +138,7 @@ WORKFLOW: dict[str, tuple[str, str]] = {
     "compensated": ("It has been undone.", "已撤销。"),
 }
 
-UNDO_REVIEWS = frozenset({"undo_stuck", "irreversible", "undo_too_late"})
+UNDO_REVIEWS = frozenset({"undo_stuck", "irreversible", "undo_too_late", "undo_removed"})
 HELD = frozenset(name for name in SENTENCES if name.startswith("context_"))
 """Why a call was held at the gate; the reason of its action."""
 

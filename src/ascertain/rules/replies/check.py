@@ -14,12 +14,12 @@ from typing import NamedTuple
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.rules import texts
-from ascertain.rules.facts import Known
-from ascertain.rules.replies import words
-from ascertain.rules.replies.clauses import Clause, clauses_of, language_of, tokens_of
 from ascertain.rules.approval import CASES as FOR_APPROVAL
 from ascertain.rules.breaker import WAITS as FOR_CIRCUIT
+from ascertain.rules.facts import Known
 from ascertain.rules.items import PARTLY
+from ascertain.rules.replies import words
+from ascertain.rules.replies.clauses import Clause, clauses_of, language_of, tokens_of
 from ascertain.rules.replies.finding import Finding
 from ascertain.rules.replies.names import Subject, subject_of
 from ascertain.rules.replies.words import Claim

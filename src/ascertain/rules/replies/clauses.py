@@ -112,12 +112,14 @@ class _Lexicon(NamedTuple):
 
 
 _EN = _Lexicon(
-    words.EN_TO_APPROVE, words.EN_REPEAT, words.EN_NOT_REPEAT, words.EN_OPEN, words.EN_STRONGLY_OPEN, words.EN_UNDONE,
+    words.EN_TO_APPROVE,
+    words.EN_REPEAT, words.EN_NOT_REPEAT, words.EN_OPEN, words.EN_STRONGLY_OPEN, words.EN_UNDONE,
     words.EN_NOT_DONE, words.EN_NOTHING_NEW, words.EN_FUTURE_OUTCOME, words.EN_OUTCOME,
     words.EN_ACCEPTED, words.EN_DONE, words.EN_NEGATION, words.EN_NOT_A_CLAIM,
 )  # fmt: skip
 _ZH = _Lexicon(
-    words.ZH_TO_APPROVE, words.ZH_REPEAT, words.ZH_NOT_REPEAT, words.ZH_OPEN, words.ZH_STRONGLY_OPEN, words.ZH_UNDONE,
+    words.ZH_TO_APPROVE,
+    words.ZH_REPEAT, words.ZH_NOT_REPEAT, words.ZH_OPEN, words.ZH_STRONGLY_OPEN, words.ZH_UNDONE,
     words.ZH_NOT_DONE, words.ZH_NOTHING_NEW, words.ZH_FUTURE_OUTCOME, words.ZH_OUTCOME,
     words.ZH_ACCEPTED, words.ZH_DONE, words.ZH_NEGATION, words.ZH_NOT_A_CLAIM,
 )  # fmt: skip
