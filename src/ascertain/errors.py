@@ -170,6 +170,13 @@ class UnknownTool(AscertainError):
     next_step = "Register it with @app.tool, or check the spelling."
 
 
+class ArgumentsRemoved(UnknownTool):
+    """The arguments of what is to be undone are no longer stored; nothing was sent."""
+
+    code = "arguments_removed"
+    next_step = "Undo it by hand, then `ascertain review verdict ID --kept --evidence TEXT`."
+
+
 class IntentConflict(AscertainError):
     """This intent is alive with other exact arguments; nothing was sent."""
 

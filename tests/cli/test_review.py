@@ -4,7 +4,15 @@ import json
 
 import pytest
 
+from ascertain.model.operations import Advanced
+from ascertain.model.tables import By
 from ascertain.rules.cases import REVIEW_WITHIN_S
+from ascertain.rules.chain import advance_of
+from ascertain.rules.evidence import open_review
+from ascertain.rules.moves import dispute
+from ascertain.runtime.clock import LedgerClock
+from ascertain.store.open import open_ledger
+from ascertain.testing.conformance import samples
 from tests.cli import shop as shops
 
 LEDGER = ("--ledger", "sqlite:///ledger.db")
@@ -139,4 +147,66 @@ def test_a_contradiction_is_a_case_in_which_both_verdicts_are_open(cli, review, 
     assert (case["reason"], case["disputed"]) == ("duplicate_effect", True)
     assert case["verdicts"] == ["confirmed", "not_done"]
     assert review("verdict", action.id, "--confirmed", "T900").code == 0
+    assert told(review("--json"))["cases"] == []
+
+
+def test_req_F24_a_verdict_against_what_is_settled_closes_the_case_and_is_what_is_said(
+    cli, review, shop, here
+):
+    """Confirmed, gone at the provider, and a person finds that it was never made."""
+    app = shops.make()
+    with app.app.session("chat-42", principal="u7"):
+        action = app.create_ticket("A123")
+    app.app.close()
+    (here / "provider" / "T900.json").unlink()
+    clock = LedgerClock()
+    ledger = open_ledger("sqlite:///ledger.db")
+    record = ledger.get(action.id)
+    gone = dispute(record, "confirmed_but_absent", clock(), {}, By.LOOKUP)
+    samples.submit(ledger, advance_of(record, gone), Advanced)
+    ledger.close()
+    assert review("verdict", action.id, "--not-done", "--evidence", "asked Li").code == 0
+    assert told(review("--json"))["cases"] == []
+    assert told(cli("actions", "--review", "--json", *LEDGER))["actions"] == []
+    shown = told(cli("show", action.id, "--json", *LEDGER))
+    record = shown["action"]
+    assert (record["state"], record["provider_ref"]) == ("confirmed", "T900"), "never rewritten"
+    assert shown["say"]["en"] == "A person found that the inspection was not made."
+    assert shown["say"]["zh-CN"] == "经人工核查，检测申请没有提交。"
+    (wish,) = told(cli("chains", "--json", *LEDGER))["chains"]
+    assert wish["state"] == "refused"
+    assert cli("recount", shop).code == 0, "the provider agrees with what the person found"
+    (here / "provider" / "T900.json").write_text(
+        json.dumps({"ref": "T900", "key": action.key, "order_id": "A123"})
+    )
+    assert cli("recount", shop).code == 1
+    (case,) = told(review("--json"))["cases"]
+    assert case["reason"] == "found_after_settled", "evidence against the person opens it again"
+
+
+def test_what_may_be_more_than_one_effect_is_as_it_should_be_or_one_too_many(review, here):
+    """A case that nothing contradicts; it can be ended, and never silently."""
+    app = shops.make()
+    with app.app.session("chat-42", principal="u7"):
+        ids = [app.create_ticket(order).id for order in ("A1", "A2")]
+        plain = app.create_ticket("A3").id
+    app.app.close()
+    ledger = open_ledger("sqlite:///ledger.db")
+    for one in ids:
+        record = ledger.get(one)
+        opened = open_review(record, reason="several_effects", now=LedgerClock()())
+        samples.submit(ledger, advance_of(record, opened), Advanced)
+    ledger.close()
+    assert {tuple(case["verdicts"]) for case in told(review("--json"))["cases"]} == {
+        ("confirmed", "too_many")
+    }
+    assert review("verdict", ids[0], "--not-done", "--evidence", "x").code == 4
+    assert review("verdict", plain, "--too-many", "--evidence", "x").code == 4
+    assert review("verdict", ids[0], "--too-many").code == 2
+    assert review("verdict", ids[0], "--confirmed", "T900").code == 0
+    assert review("verdict", ids[1], "--too-many", "--evidence", "two mails").code == 0
+    (case,) = told(review("--json"))["cases"]
+    assert (case["action"], case["reason"], case["disputed"]) == (ids[1], "one_too_many", True)
+    assert "more effects" in case["sentence"]
+    assert review("verdict", ids[1], "--confirmed", "T901", "--evidence", "put right").code == 0
     assert told(review("--json"))["cases"] == []

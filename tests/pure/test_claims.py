@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from ascertain.model.action import OVERRULED
 from ascertain.model.contract import Budget, Contract, LookupPromise, Repeat
 from ascertain.model.operations import Claim, ClaimBy, Contested
 from ascertain.model.outcome import Answer, Effect, Evidence, Outcome
@@ -204,7 +205,7 @@ def test_whom_an_answer_refutes_is_disputed_and_never_rewritten():
 def test_not_done_does_not_make_confirmed_again_what_another_has():
     refuted = evidence.contradicted(HOLDER, provider_ref="T1", owner="a1", now=NOW).after
     after = evidence.verdict_not_done(refuted, evidence="the list has one", now=NOW).after
-    assert (after.disputed, after.review, after.due_at) == (1, None, None)
+    assert (after.disputed, after.review, after.due_at) == (OVERRULED, None, None)
 
 
 def test_two_confirmed_by_one_record_are_a_lie_unless_one_says_that_it_is_disputed():

@@ -5,10 +5,13 @@ from math import inf
 
 import pytest
 
+from ascertain.model.action import OVERRULED
 from ascertain.model.contract import Budget, Contract, LookupPromise, Repeat
 from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State
-from ascertain.rules import evidence
+from ascertain.rules import cases, chain, evidence, facts, moves, texts
+from ascertain.rules.project import workflow_state
+from ascertain.rules.replies.check import standing
 from tests.laws.records import NOW, record
 
 BUDGET = Budget(send_deadline_s=5.0, backoff_s=1.0, backoff_max_s=60.0)
@@ -511,7 +514,6 @@ def test_a_person_who_found_it_confirms_it():
         (CONFIRMED, lambda r: evidence.verdict_confirmed(
             r, BLIND, provider_ref="T1", evidence="seen", now=NOW)),
         (REJECTED, lambda r: evidence.verdict_not_done(r, evidence="seen", now=NOW)),
-        (CONFIRMED, lambda r: evidence.verdict_not_done(r, evidence="seen", now=NOW)),
     ],
 )  # fmt: skip
 def test_a_verdict_on_what_is_settled_ends_the_dispute_and_rewrites_nothing(before, verdict):
@@ -521,6 +523,92 @@ def test_a_verdict_on_what_is_settled_ends_the_dispute_and_rewrites_nothing(befo
     assert (after.state, after.provider_ref) == (before.state, before.provider_ref)
     assert (after.disputed, after.review, after.review_at, after.due_at) == (0, None, None, None)
     assert made.drafts[0].detail == {"evidence": "seen"}
+
+
+COMPENSATED = CONFIRMED._replace(state=State.COMPENSATED)
+
+
+@pytest.mark.parametrize(
+    "before, verdict, counts_as, said",
+    [
+        (CONFIRMED, lambda r: evidence.verdict_not_done(r, evidence="seen", now=NOW),
+         (State.REJECTED, True), "A person found that the thing was not made."),
+        (REJECTED, lambda r: evidence.verdict_confirmed(
+            r, BLIND, provider_ref="T7", evidence="seen", now=NOW),
+         (State.CONFIRMED, False), "A person found that the thing was submitted."),
+        (COMPENSATED, lambda r: evidence.verdict_confirmed(
+            r, BLIND, provider_ref="T1", evidence="seen", now=NOW),
+         (State.CONFIRMED, False), "A person found that the thing was submitted."),
+    ],
+    ids=["confirmed", "rejected", "compensated"],
+)  # fmt: skip
+def test_a_verdict_against_what_is_settled_overrules_it_and_rewrites_nothing(
+    before, verdict, counts_as, said
+):
+    """The case is closed; the state stays, and is never said again."""
+    disputed = before._replace(disputed=1, review="duplicate_effect", review_at=NOW - 9)
+    made = verdict(disputed)
+    after = made.after
+    assert (after.state, after.final) == (before.state, before.final)
+    assert after.provider_ref == before.provider_ref
+    assert after.overruled
+    assert (after.review, after.review_at, after.due_at) == (None, None, None)
+    assert not cases.in_review(after)
+    assert cases.as_found(after) == counts_as
+    assert texts.say(after, replace(BLIND, noun="thing")) == said
+    assert [draft.event for draft in made.drafts] == [Event.NOTE]
+    assert standing((after, BLIND)) == {State.CONFIRMED: "confirmed"}.get(counts_as[0], "refused")
+    assert facts.next_allowed(after, BLIND, NOW) == ["ask_person"]
+    assert workflow_state([facts.part_of(after, BLIND)]) is not workflow_state(
+        [facts.part_of(before, BLIND)]
+    )
+
+
+def test_new_evidence_opens_the_case_of_what_was_overruled_again():
+    disputed = CONFIRMED._replace(disputed=1, review="duplicate_effect", review_at=NOW - 9)
+    overruled = evidence.verdict_not_done(disputed, evidence="seen", now=NOW).after
+    again = moves.dispute(overruled, "duplicate_effect", NOW + 5, {}, By.LOOKUP).after
+    assert (again.disputed, again.review, again.overruled) == (1, "duplicate_effect", False)
+    assert cases.in_review(again)
+
+
+@pytest.mark.parametrize(
+    "before, answer, disputed",
+    [
+        (CONFIRMED, ABSENT, OVERRULED),
+        (CONFIRMED, FOUND, 1),
+        (REJECTED, FOUND, OVERRULED),
+        (REJECTED, ABSENT, 1),
+    ],
+)
+def test_a_look_up_that_agrees_with_the_person_is_no_news_and_another_opens_the_case(
+    before, answer, disputed
+):
+    overruled = before._replace(
+        disputed=OVERRULED, last_possible_at=NOW - 60, due_at=None, lease_owner=None
+    )
+    after = asked(overruled, answer).after
+    assert (after.state, after.disputed) == (before.state, disputed)
+    assert cases.in_review(after) is (disputed == 1)
+
+
+def test_a_step_that_was_overruled_lets_nothing_begin_and_an_undo_undoes_nothing():
+    assert chain.satisfied(CONFIRMED)
+    assert not chain.satisfied(CONFIRMED._replace(disputed=OVERRULED))
+    assert chain.stuck(CONFIRMED._replace(disputed=OVERRULED))
+
+
+def test_one_too_many_is_a_contradiction_until_somebody_says_that_it_is_put_right():
+    several = CONFIRMED._replace(review="several_effects", review_at=NOW - 9)
+    assert cases.permitted(several) == ("confirmed", "too_many")
+    right = evidence.verdict_confirmed(several, BLIND, provider_ref="T1", evidence="", now=NOW)
+    assert (right.after.disputed, right.after.review) == (0, None)
+    made = evidence.verdict_too_many(several, evidence="two mails", now=NOW)
+    after = made.after
+    assert (after.state, after.disputed, after.review) == (State.CONFIRMED, 1, "one_too_many")
+    assert made.drafts[0].by is By.PERSON
+    ended = evidence.verdict_confirmed(after, BLIND, provider_ref="T1", evidence="", now=NOW).after
+    assert (ended.disputed, ended.review) == (0, None)
 
 
 def test_a_person_who_found_that_it_did_not_happen_settles_it_for_good():

@@ -1,5 +1,6 @@
 """How the actions stand of which the corpus speaks."""
 
+from ascertain.model.action import OVERRULED
 from ascertain.model.contract import Contract, OnUnknown
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
@@ -44,6 +45,20 @@ SETTINGS = {
         of(SHIPMENT, **CONFIRMED, provider_ref="S7"),
         of(NOTICE, **UNKNOWN),
     ],
+    "awaits_approval": ticket(review="approval"),
+    "manual": ticket(review="circuit_open"),
+    "declined": ticket(**REFUSED | {"kind": Kind.WITHDRAWN, "reason": "declined"}),
+    "going_back": [
+        of(STOCK, **CONFIRMED, provider_ref="R5"),
+        of(SHIPMENT, **REFUSED, kind=Kind.BUSINESS, code="NO"),
+    ],
+    "gone_back": [
+        of(STOCK, state=State.COMPENSATED, attempt=1, provider_ref="R5"),
+        of(SHIPMENT, **REFUSED, kind=Kind.BUSINESS, code="NO"),
+    ],
+    "stuck": [of(STOCK, **CONFIRMED, provider_ref="R5", review="undo_stuck")],
+    "partly": ticket(**CONFIRMED, provider_ref="B7", reason="items_partly"),
+    "overruled": ticket(**CONFIRMED, provider_ref="T900", disputed=OVERRULED),
     "refunded": [of(REFUND, **CONFIRMED, provider_ref="F31")],
     "nothing": [],
     "shown": ticket(**CONFIRMED, provider_ref="T900"),

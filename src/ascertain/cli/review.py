@@ -57,6 +57,9 @@ def command(
     not_done: Annotated[
         bool, typer.Option("--not-done", help="It did not happen, and will not.")
     ] = False,
+    too_many: Annotated[
+        bool, typer.Option("--too-many", help="More was done than was wished for.")
+    ] = False,
     kept: Annotated[
         bool, typer.Option("--kept", help="It could not be undone, and stays as it is.")
     ] = False,
@@ -87,16 +90,21 @@ def command(
             if what is What.ASSIGN:
                 after = assign(hands, record.id, owner=to, within_s=seconds(within, "--within"))
                 return _show(case_of(found, after, clock()), as_json=as_json)
-            if (confirmed is not None) + not_done + kept != 1:
+            if (confirmed is not None) + not_done + too_many + kept != 1:
                 raise UsageProblem(
-                    "Say exactly one of --confirmed REF, --not-done and --kept.",
+                    "Say exactly one of --confirmed REF, --not-done, --too-many and --kept.",
                     next_step="ascertain review --help",
                 )
             after = (
                 keep(hands, record.id, evidence=evidence)
                 if kept
                 else resolve(
-                    hands, record.id, confirmed=confirmed, not_done=not_done, evidence=evidence
+                    hands,
+                    record.id,
+                    confirmed=confirmed,
+                    not_done=not_done,
+                    evidence=evidence,
+                    too_many=too_many,
                 )
             )
         finally:
@@ -189,6 +197,8 @@ def _option(verdict: str) -> str:
             return "--confirmed REF"
         case Verdict.NOT_DONE:
             return "--not-done --evidence TEXT"
+        case Verdict.TOO_MANY:
+            return "--too-many --evidence TEXT"
         case "kept":
             return "--kept --evidence TEXT"
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -12,23 +13,43 @@ from ascertain.cli.ledgers import opened
 from ascertain.cli.options import DEFAULT_LEDGER, AsJson, LedgerUrl, examples
 from ascertain.cli.out import put
 from ascertain.cli.paper import Cell, Paper
+from ascertain.report.remembered import Context, Key, context_of
 from ascertain.report.wishes import Member, Wish, of_session
-from ascertain.report.words import clock, many
+from ascertain.report.words import ago, clock, many, span
 from ascertain.rules import texts
+from ascertain.rules.texts import clean
+from ascertain.runtime.clock import LedgerClock
 
-EPILOG = examples("ascertain session chat-42", "ascertain session chat-42 --json")
+EPILOG = examples(
+    "ascertain session chat-42",
+    "ascertain session chat-42 --values",
+    "ascertain session chat-42 --json",
+)
 
 
 def command(
     id: Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")],
+    values: Annotated[
+        bool,
+        typer.Option("--values", help="Show what is remembered, masked as the contracts say."),
+    ] = False,
     ledger: LedgerUrl = DEFAULT_LEDGER,
     as_json: AsJson = False,
 ) -> int:
-    """Show a session: its wishes in order, their actions, and what the person is told of each."""
+    """Show a session: its wishes, what the person is told of each, and what it remembers."""
+    now = LedgerClock()()
     with opened(ledger) as found:
         wishes = of_session(found, id)
+        tenants = dict.fromkeys(wish.first.tenant for wish in wishes)
+        read = (context_of(found, tenant, id, now) for tenant in tenants)
+        contexts = [context for context in read if context is not None]
     if as_json:
-        put(f"{json_text({'session': id, 'wishes': [wish.as_dict() for wish in wishes]})}\n")
+        told = {
+            "session": id,
+            "wishes": [wish.as_dict() for wish in wishes],
+            "contexts": [context.as_dict(values=values) for context in contexts],
+        }
+        put(f"{json_text(told)}\n")
         return Exit.FINE
     paper = Paper()
     actions = sum(len(wish.members) for wish in wishes)
@@ -40,8 +61,35 @@ def command(
     )
     for wish in wishes:
         _wish(paper, wish)
+    for context in contexts:
+        _context(paper, context, values=values)
     paper.write()
     return Exit.FINE
+
+
+def _context(paper: Paper, context: Context, *, values: bool) -> None:
+    ends = f"{'ended' if context.ended else 'ends'} {ago(context.expires_at, context.now)}"
+    paper.blank()
+    paper.line(
+        ("context", "title"),
+        f"  {context.state}, version {context.version}",
+        (f", {ends}", "quiet"),
+    )
+    paper.grid([row for key in context.keys for row in _key_rows(key, values=values)])
+
+
+def _key_rows(key: Key, *, values: bool) -> list[list[Cell]]:
+    known = key.known
+    age = "" if key.age_s is None else f", {span(key.age_s)} old"
+    version = f"version {known.version}{age}" if known.version else "-"
+    state = f"{known.state} ({known.why})" if known.why else str(known.state)
+    by = f"by {key.writer}" if key.writer else ""
+    rows: list[list[Cell]] = [[key.name, state, f"{version} {by}".strip()]]
+    if known.writer:
+        rows.append(["", "", (f"action {known.writer}", "quiet")])
+    if values and key.has_value:
+        rows.append(["", "", clean(json.dumps(known.value, ensure_ascii=False), 200)])
+    return rows
 
 
 def _wish(paper: Paper, wish: Wish) -> None:

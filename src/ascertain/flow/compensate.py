@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ascertain.errors import UnknownTool
+from ascertain.errors import ArgumentsRemoved, UnknownTool
 from ascertain.flow.effects import Flow, Setting, advance, picture, undo
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around
@@ -22,6 +22,7 @@ UNDO_CASES = frozenset({Reason.UNDO_STUCK, Reason.IRREVERSIBLE, Reason.UNDO_TOO_
 UNDO_LOOK_S = 5.0
 NOT_HERE_S = 60.0
 
+REMOVED = "undo_removed"
 NO_PICTURE = "could not be read"
 MOST_CHARACTERS = 4_000
 
@@ -32,8 +33,9 @@ def compensate(setting: Setting, record: ActionRecord, around: Around) -> Flow[A
     if reversing is None or reversing.open:
         try:
             reversing = yield from undo(record, around)
-        except UnknownTool:
-            return (yield from _not_known(setting, record, reversing))
+        except UnknownTool as error:
+            why = REMOVED if isinstance(error, ArgumentsRemoved) else "tool_unknown"
+            return (yield from _not_known(setting, record, reversing, why))
     now = setting.clock()
     if reversing is None:
         move = fold.hold(record, due_at=now + NOT_HERE_S, now=now)
@@ -51,11 +53,11 @@ def compensate(setting: Setting, record: ActionRecord, around: Around) -> Flow[A
 
 
 def _not_known(
-    setting: Setting, record: ActionRecord, reversing: ActionRecord | None
+    setting: Setting, record: ActionRecord, reversing: ActionRecord | None, why: str
 ) -> Flow[ActionRecord]:
     """No process here can begin it: somebody is told, once."""
     if record.review is None:
-        return (yield from _case(setting, record, reversing, "tool_unknown"))
+        return (yield from _case(setting, record, reversing, why))
     reply = yield from advance(record, fold.hold(record, due_at=None, now=setting.clock()))
     return reply.record
 
@@ -71,7 +73,9 @@ def open_case(
 def _case(
     setting: Setting, record: ActionRecord, reversing: ActionRecord | None, reason: str
 ) -> Flow[ActionRecord]:
-    report = yield from picture(record, setting.contract.budget.send_deadline_s)
+    report = None
+    if reason != REMOVED:  # else nobody could tell the snapshot what to look for
+        report = yield from picture(record, setting.contract.budget.send_deadline_s)
     move = chain.undo_case(
         record, reversing, reason=reason, snapshot=_shown(report), now=setting.clock()
     )

@@ -39,7 +39,7 @@ def recount(setting: Setting, record: ActionRecord) -> Flow[Counted]:
     move = evidence.answered(
         record, setting.contract, answer, asked_at=asked_at, now=setting.clock(), wait_s=wait_s
     )
-    if record.disputed or not move.after.disputed:
+    if record.disputed == move.after.disputed or not move.after.disputed:
         return Counted(record, answer)
     reply = yield from advance(record, move)
     return Counted(reply.record, answer)

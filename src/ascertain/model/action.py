@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import Event, State, terminal
 
+OVERRULED = 2
+"""What ``disputed`` is once a person has found against the state; 1 while nobody has decided."""
+
 
 class ActionRecord(NamedTuple):
     """One action as the ledger holds it; the field order is the column order.
@@ -102,6 +105,14 @@ class ActionRecord(NamedTuple):
     def terminal(self) -> bool:
         """Whether what is known can never be rewritten."""
         return terminal(self.state, final=bool(self.final))
+
+    @property
+    def overruled(self) -> bool:
+        """Whether a person found the opposite of what is settled, and closed the case.
+
+        The state is never rewritten; what is said follows what was found.
+        """
+        return self.disputed == OVERRULED
 
     @property
     def open(self) -> bool:

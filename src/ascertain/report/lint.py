@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ascertain.report.findings import Finding, Severity, by_weight
+from ascertain.report.lint_chains import Chains, chain_findings
 from ascertain.report.lint_clients import client_findings
 from ascertain.report.lint_contract import Around, contract_findings
 from ascertain.report.words import span
@@ -15,9 +16,11 @@ from ascertain.runtime.hands import LEASE_MARGIN_S, STORE_TIMEOUT_S
 def lint(app: Ascertain) -> list[Finding]:
     """Every finding, the worst first. Nothing is called, opened or sent."""
     around = Around(lease_s=app.hands.lease_s)
+    chains = Chains(registry=app.registry, session_ttl_s=app.contexts.ttl_s)
     findings = list(_of_app(app))
     for entry in app.registry:
         findings += contract_findings(entry, around)
+        findings += chain_findings(entry, chains)
         findings += client_findings(entry)
     findings += _of_context(app)
     return by_weight(list(dict.fromkeys(findings)))

@@ -34,8 +34,9 @@ def contract_findings(entry: Entry, around: Around) -> Iterator[Finding]:
         return
     yield from _settling(entry)
     yield from _repeating(entry)
-    yield from _identity(entry)
-    yield from _reversal(entry)
+    if not entry.contract.undoes:  # its intent is what it reverses, and nothing reverses it
+        yield from _identity(entry)
+        yield from _reversal(entry)
     yield from _times(entry, around)
 
 

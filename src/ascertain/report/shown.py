@@ -40,6 +40,13 @@ class Shown:
     arguments: Any
     result: Any
     hidden: tuple[str, ...] = ()
+    names: Container[str] = ()
+
+    def cover_value(self, key: str, path: str, value: Any) -> Any:
+        """What the session remembers of the result at this path: masked where its name is."""
+        if any(name in self.names for name in (key, *path.split("."))):
+            return _masked(value)
+        return _without(value, self.names, self.hidden)
 
     def cover(self, detail: dict[str, Any]) -> dict[str, Any]:
         """What came with an event: the words in it masked in the same way; numbers are ours."""
@@ -58,7 +65,8 @@ def shown(ledger: Ledger, record: ActionRecord, contract: Contract | None) -> Sh
     arguments, result = _read(ledger.arguments(record.id)), _read(ledger.result(record.id))
     if contract is None:
         arguments = _without(arguments, _Everything(), ())
-        return Shown(record=record, arguments=arguments, result=_masked(result))
+        result = _masked(result)
+        return Shown(record=record, arguments=arguments, result=result, names=_Everything())
     names = frozenset(contract.redact)
     if not names:
         return Shown(record=record, arguments=arguments, result=result)
@@ -69,6 +77,7 @@ def shown(ledger: Ledger, record: ActionRecord, contract: Contract | None) -> Sh
         arguments=_without(arguments, names, ()),
         result=_without(result, names, hidden),
         hidden=hidden,
+        names=names,
     )
 
 

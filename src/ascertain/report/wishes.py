@@ -17,6 +17,7 @@ from ascertain.report.reading import contract_of, is_observed, walk
 from ascertain.report.shown import shown_records
 from ascertain.report.story import record_as_dict
 from ascertain.report.words import iso
+from ascertain.rules.cases import as_found, in_review
 from ascertain.rules.chain_facts import chain_state
 from ascertain.rules.facts import part_of
 from ascertain.rules.project import Part, WorkflowState, workflow_state
@@ -47,11 +48,12 @@ class Member:
         if self.contract is not None:
             return part_of(self.record, self.contract)
         record = self.record
+        state, final = as_found(record)
         return Part(
             name=record.tool,
-            state=record.state,
-            final=bool(record.final),
-            in_review=record.review is not None or bool(record.disputed),
+            state=state,
+            final=final,
+            in_review=in_review(record),
         )
 
 

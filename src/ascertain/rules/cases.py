@@ -14,6 +14,7 @@ from ascertain.rules.moves import Move, note
 REVIEW_WITHIN_S = 86_400.0
 """A case has a deadline even where nobody set one: a day after it was opened."""
 CONTRADICTION = "contradiction"
+SEVERAL = "several_effects"
 ASSIGNED = "review_assigned"
 
 
@@ -22,6 +23,7 @@ class Verdict(StrEnum):
 
     CONFIRMED = "confirmed"
     NOT_DONE = "not_done"
+    TOO_MANY = "too_many"
 
 
 class Handed(NamedTuple):
@@ -39,8 +41,8 @@ class Handed(NamedTuple):
 
 
 def in_review(record: ActionRecord) -> bool:
-    """Whether a person has to look at it."""
-    return record.review is not None or bool(record.disputed)
+    """Whether a person has to look at it; not where one has, and found against the state."""
+    return record.review is not None or (bool(record.disputed) and not record.overruled)
 
 
 def reason_of(record: ActionRecord) -> str:
@@ -51,8 +53,8 @@ def reason_of(record: ActionRecord) -> str:
 def permitted(record: ActionRecord) -> tuple[Verdict, ...]:
     """The verdicts that what is known permits; whether it can be known yet is checked when given.
 
-    What is settled takes none, unless evidence contradicts it. A refusal for a while is
-    definite: it can only be ended.
+    What is settled takes none, unless evidence contradicts it, or it may be more than one effect.
+    A refusal for a while is definite: it can only be ended.
     """
     if record.disputed:
         return (Verdict.CONFIRMED, Verdict.NOT_DONE)
@@ -63,8 +65,19 @@ def permitted(record: ActionRecord) -> tuple[Verdict, ...]:
             return (Verdict.NOT_DONE,)
         case State.REJECTED:
             return () if record.final else (Verdict.NOT_DONE,)
+        case State.CONFIRMED if record.review == SEVERAL:
+            return (Verdict.CONFIRMED, Verdict.TOO_MANY)
         case _:
             return ()
+
+
+def as_found(record: ActionRecord) -> tuple[State, bool]:
+    """What the action counts as, and whether for good: as a person found it, else as it stands."""
+    if not record.overruled:
+        return record.state, bool(record.final)
+    if record.state is State.CONFIRMED:
+        return State.REJECTED, True
+    return State.CONFIRMED, False
 
 
 def handed(record: ActionRecord, events: Iterable[EventRecord]) -> Handed:

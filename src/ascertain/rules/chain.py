@@ -46,7 +46,7 @@ def satisfied(record: ActionRecord) -> bool:
     A refusal because it exists already, with the existing one checked to be the caller's, is as
     good as a confirmation: the flow goes on with that one.
     """
-    return record.state is State.CONFIRMED or _exists(record)
+    return (record.state is State.CONFIRMED and not record.overruled) or _exists(record)
 
 
 def gate(needs: Mapping[str, ActionRecord | None]) -> str:
@@ -97,7 +97,7 @@ def course(record: ActionRecord, contract: Contract, around: Around | None, now:
     if around is None or mine is None or contract.is_read:
         return Course.FORWARD
     undo = around.undo_of(record.id)
-    if undo is not None and undo.state is State.CONFIRMED:
+    if undo is not None and undo.state is State.CONFIRMED and not undo.overruled:
         return _way(contract)
     if around.chain.stopped_at is not None:
         return Course.STOPPED

@@ -10,6 +10,7 @@ from ascertain.model.chain import Around, Member, Weight
 from ascertain.model.contract import Contract
 from ascertain.model.tables import State
 from ascertain.rules import texts
+from ascertain.rules.cases import as_found, in_review
 from ascertain.rules.chain import not_started
 from ascertain.rules.facts import action_facts, next_allowed
 from ascertain.rules.plan import plan_from_json
@@ -76,12 +77,13 @@ def _to_start(around: Around) -> list[Part]:
 
 
 def _part(member: Member, record: ActionRecord, contract: Contract, language: str) -> Part:
+    state, final = as_found(record)
     return Part(
         name=texts.name_of(contract, language),
-        state=record.state,
-        final=bool(record.final),
+        state=state,
+        final=final,
         essential=member.weight is Weight.ESSENTIAL,
-        in_review=record.review is not None or bool(record.disputed),
+        in_review=in_review(record),
         waits=record.state is State.REJECTED and not_started(record),
         kept=bool(member.kept) or (contract.best_effort and contract.undo is None),
     )

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any
 
-from ascertain.model.action import ActionRecord
+from ascertain.model.action import OVERRULED, ActionRecord
 from ascertain.model.contract import Contract, Repeat
 from ascertain.model.operations import ClaimBy, Contested
 from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State
+from ascertain.rules.cases import as_found
 from ascertain.rules.fold import settle, withdraw
 from ascertain.rules.moves import (
     FREE,
@@ -223,13 +224,17 @@ def verdict_confirmed(
 ) -> Move:
     """A person found that it happened.
 
-    Of a confirmed action it is the reference on record that the person stands by.
+    Of a confirmed action it is the reference on record that the person stands by, and what it did
+    is as it should be. What is settled otherwise is overruled, and never rewritten.
     """
     detail = {"evidence": evidence}
     if record.state is State.CONFIRMED:
-        cleared = record.changed(disputed=0, review=None, review_at=None, due_at=None)
-        told = note(cleared, By.PERSON, "verdict_confirmed", now, detail)
+        told = note(_decided(record, 0), By.PERSON, "verdict_confirmed", now, detail)
         return claiming(told, contract, ClaimBy.VERDICT, record.provider_ref)
+    if record.terminal:
+        detail["ref"] = provider_ref
+        told = note(_decided(record, OVERRULED), By.PERSON, "verdict_confirmed", now, detail)
+        return claiming(told, contract, ClaimBy.VERDICT, provider_ref)
     confirmed = move(
         record, Event.CONFIRM, By.PERSON, "verdict_confirmed", now,
         detail=detail, provider_ref=provider_ref, doubt=0, disputed=0, **closed(),
@@ -240,25 +245,43 @@ def verdict_confirmed(
 def verdict_not_done(record: ActionRecord, *, evidence: str, now: float) -> Move:
     """A person found that it did not happen and will not.
 
-    What was never sent, or refused for a while, is withdrawn: it may be wished anew.
+    What was never sent, or refused for a while, is withdrawn: it may be wished anew. What is
+    confirmed is overruled: the case is closed, and it is never said to be confirmed again.
     """
     detail = {"evidence": evidence}
     if record.state is State.PREPARED or (record.state is State.REJECTED and record.open):
         return withdraw(record, by=By.PERSON, reason="verdict_not_done", now=now, detail=detail)
     if record.terminal:
-        # its reference is another's: it can never say again that this one was confirmed by it
-        still = int(record.state is State.CONFIRMED and record.review == ANOTHERS)
-        cleared = record.changed(disputed=still, review=None, review_at=None, due_at=None)
-        return note(cleared, By.PERSON, "verdict_not_done", now, detail)
+        against = OVERRULED if record.state is State.CONFIRMED else 0
+        return note(_decided(record, against), By.PERSON, "verdict_not_done", now, detail)
     return move(
         record, Event.REJECT, By.PERSON, "verdict_not_done", now,
         detail=detail, final=1, kind=Kind.ABSENT, doubt=0, disputed=0, **closed(),
     )  # fmt: skip
 
 
+def verdict_too_many(record: ActionRecord, *, evidence: str, now: float) -> Move:
+    """A person found more effects than were wished for.
+
+    What is confirmed did happen, so the state stands; the case stays open as a contradiction until
+    somebody has put it right at the provider and says that it is as it should be.
+    """
+    detail = {"evidence": evidence}
+    return dispute(record.changed(review=None), "one_too_many", now, detail, By.PERSON)
+
+
+def _decided(record: ActionRecord, disputed: int) -> ActionRecord:
+    """A settled action whose case a person has closed."""
+    return record.changed(disputed=disputed, review=None, review_at=None, due_at=None)
+
+
 def _found(record: ActionRecord, contract: Contract, answer: Answer, now: float, by: By) -> Move:
     double = answer.count > 1
     detail = {"ref": answer.provider_ref, "count": answer.count}
+    if record.overruled and not (double and record.state is not State.CONFIRMED):
+        if record.state is State.CONFIRMED:
+            return dispute(record, "found_after_settled", now, detail, by)
+        return note(record, by, "checked", now, detail)
     if record.state is State.CONFIRMED:
         counted = record.changed(evidence=Evidence.COUNTED, due_at=None, ask_at=None, **FREE)
         if double or differs(record.provider_ref, answer.provider_ref):
@@ -334,7 +357,7 @@ def _checked(
     last = record.last_possible_at
     settled = settling is not None and (last is None or now >= last + settling)
     denied = answer.refused or (answer.evidence is Evidence.ABSENT and settled)
-    if record.state is State.CONFIRMED and denied:
+    if as_found(record)[0] is State.CONFIRMED and denied:
         return dispute(counted, "confirmed_but_absent", now, {}, by)
     return note(counted, by, "checked", now, {})
 

@@ -16,6 +16,7 @@ from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.budget import may_ask, resend_at, sends_left
+from ascertain.rules.cases import as_found, in_review
 from ascertain.rules.chain import WAITS_FOR, not_started
 from ascertain.rules.items import PARTLY
 from ascertain.rules.project import Part, workflow_say, workflow_state
@@ -44,6 +45,8 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
     if contract.is_read:
         return [] if record.state is State.CONFIRMED else [WAIT if not record.final else ASK_PERSON]
     can_ask = contract.lookup is not None and may_ask(record, contract, now)
+    if record.overruled and record.review is None:
+        return [ASK_PERSON]
     if record.disputed:
         return [*([query(contract)] if can_ask else []), MANUAL_REVIEW]
     match record.state:
@@ -80,7 +83,8 @@ def action_facts(
     facts["attempt"] = record.attempt
     if record.state is not State.CONFIRMED or record.disputed:
         kind = None if not_started(record) else record.kind
-        facts["reason"] = record.review or (kind and str(kind)) or record.reason
+        found = texts.which(record, contract) if record.overruled else ""
+        facts["reason"] = record.review or found or (kind and str(kind)) or record.reason
     if record.code:
         facts["error_code"] = texts.clean(record.code, 80)
     if record.related_ref:
@@ -154,12 +158,13 @@ def _shown(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> Part:
     """An action's share in the wish it belongs to."""
+    state, final = as_found(record)
     return Part(
         name=texts.name_of(contract, language),
-        state=record.state,
-        final=bool(record.final),
+        state=state,
+        final=final,
         essential=not contract.best_effort,
-        in_review=record.review is not None or bool(record.disputed),
+        in_review=in_review(record),
         waits=record.state is State.REJECTED and not_started(record),
         kept=contract.best_effort and contract.undo is None,
         partly=record.state is State.CONFIRMED and record.reason in PARTLY,

@@ -11,6 +11,7 @@ from ascertain.model.outcome import Answer, Evidence
 from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.budget import may_ask
+from ascertain.rules.cases import as_found
 from ascertain.rules.moves import differs
 from ascertain.rules.replies.check import check_reply
 
@@ -81,22 +82,24 @@ def said(answer: Answer | None) -> Said:
 
 
 def against_provider(
-    record: ActionRecord, contract: Contract, answer: Answer, now: float
+    record: ActionRecord, contract: Contract, answer: Answer, now: float, *, before: ActionRecord
 ) -> list[Difference]:
     """How the ledger and the provider's own record differ. What is unknown contradicts nothing.
 
-    :param record: as it stands after the answer was written.
+    :param record: as it stands after the answer was written. :param before: as it was, for an
+        answer against what a person had found makes the finding itself a contradiction.
     """
     found: list[Difference] = []
+    stands, _ = as_found(before if before.overruled else record)
     if answer.found:
         ambiguous = contract.lookup is not None and contract.lookup.by == "fields"
         if answer.count > 1 and not (ambiguous and record.state is State.UNKNOWN):
             found.append(Difference.EXTRA_EFFECTS)
-        if record.state is State.CONFIRMED and differs(record.provider_ref, answer.provider_ref):
+        if stands is State.CONFIRMED and differs(record.provider_ref, answer.provider_ref):
             found.append(Difference.REFERENCE_DIFFERS)
-        if record.state is State.REJECTED:
+        if stands is State.REJECTED:
             found.append(Difference.NOT_DONE_BUT_FOUND)
-    elif record.state is State.CONFIRMED and (
+    elif stands is State.CONFIRMED and (
         answer.refused or (answer.evidence is Evidence.ABSENT and _settled(record, contract, now))
     ):
         found.append(Difference.CONFIRMED_BUT_ABSENT)

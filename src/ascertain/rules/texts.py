@@ -46,6 +46,14 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Records about the {name} contradict each other; a person is checking it.",
         "关于{name}的记录相互矛盾，正在人工核查。",
     ),
+    "found_not_done": (
+        "A person found that the {name} was not made.",
+        "经人工核查，{name}没有提交。",
+    ),
+    "found_done": (
+        "A person found that the {name} was submitted.",
+        "经人工核查，{name}已提交。",
+    ),
     "unknown": ("Not confirmed as submitted yet; it is being checked.", "暂未确认提交"),
     "accepted": ("The {name} is accepted and in progress.", "{name}已受理，处理中。"),
     "in_review": (
@@ -130,7 +138,7 @@ WORKFLOW: dict[str, tuple[str, str]] = {
     "compensated": ("It has been undone.", "已撤销。"),
 }
 
-UNDO_REVIEWS = frozenset({"undo_stuck", "irreversible", "undo_too_late"})
+UNDO_REVIEWS = frozenset({"undo_stuck", "irreversible", "undo_too_late", "undo_removed"})
 HELD = frozenset(name for name in SENTENCES if name.startswith("context_"))
 """Why a call was held at the gate; the reason of its action."""
 
@@ -146,7 +154,8 @@ _BY_KIND: dict[Kind | None, str] = {
 def which(record: ActionRecord, contract: Contract) -> str:
     """The sentence that fits what is known."""
     if record.disputed:
-        return "disputed"
+        found = "found_not_done" if record.state is State.CONFIRMED else "found_done"
+        return found if record.overruled else "disputed"
     if record.kind is Kind.WITHDRAWN and record.reason in HELD:
         return record.reason
     match record.state:

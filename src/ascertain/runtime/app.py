@@ -275,6 +275,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         *,
         confirmed: str | None = None,
         not_done: bool = False,
+        too_many: bool = False,
         kept: bool = False,
         evidence: str = "",
     ) -> Action[Any]:
@@ -282,19 +283,22 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
 
         :param confirmed: the provider's reference, when it happened.
         :param not_done: it did not happen and will not; needs ``evidence``.
+        :param too_many: it is confirmed, and more was done than was wished for; needs ``evidence``.
+            The case stays open until ``confirmed`` says that it was put right.
         :param kept: it could not be undone with its chain, and stays as it is (or was put right by
             hand); needs ``evidence``. The rest of the chain is undone around it.
         :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
         :raises MayStillArrive: "not done" while what was sent may still be on its way.
         """
         if kept:
-            if confirmed is not None or not_done:
+            if confirmed is not None or not_done or too_many:
                 raise ContractError("Say exactly one verdict.", next_step="kept, or another.")
             keep(self.hands, action_id, evidence=evidence)
         else:
             resolve(
-                self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence
-            )
+                self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence,
+                too_many=too_many,
+            )  # fmt: skip
         return self.action(action_id)
 
     def make_worker(self, *, concurrency: int = 64) -> Worker:

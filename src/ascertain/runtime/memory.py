@@ -57,10 +57,7 @@ class SessionMemory:
         """
         memory = self._memory(scope)
         active = self._hands.contexts.readiness.all_active((scope.tenant, scope.session))
-        values = {value.key: value for value in memory.values}
-        pledges = [pledge.key for pledge in memory.pledges]
-        keys = dict.fromkeys((*values, *pledges, *active))
-        return {key: _known(key, values.get(key), memory, active.get(key, (0, 0))) for key in keys}
+        return known_keys(memory, active)
 
     def state(self, scope: Scope) -> SessionState:
         """The projection of the states of its keys."""
@@ -111,6 +108,18 @@ class SessionMemory:
         if memory.session is not None and memory.session.principal != scope.principal:
             _refuse(scope, "foreign_session")
         return memory
+
+
+def known_keys(memory: Memory, active: Mapping[str, tuple[int, int]]) -> dict[str, Known]:
+    """Every key of which anything is known.
+
+    :param active: how many calls that provide it run in this process, and how many of them have
+        their answer in hand.
+    """
+    values = {value.key: value for value in memory.values}
+    pledges = [pledge.key for pledge in memory.pledges]
+    keys = dict.fromkeys((*values, *pledges, *active))
+    return {key: _known(key, values.get(key), memory, active.get(key, (0, 0))) for key in keys}
 
 
 def _known(key: str, value: Remembered | None, memory: Memory, active: tuple[int, int]) -> Known:

@@ -171,7 +171,8 @@ async def _compare(hands: Hands, bodies: Bodies, record: ActionRecord, pace: _Pa
         why = "in_hand" if answer is None else ""
     differences: list[Difference] = []
     if look.contract is not None and answer is not None:
-        differences = rules.against_provider(after, look.contract, answer, hands.clock())
+        now = hands.clock()
+        differences = rules.against_provider(after, look.contract, answer, now, before=record)
     notes = list(look.broken)
     if look.broken:
         differences.append(Difference.LEDGER_DIFFERS)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ascertain.errors import ContractError, UnknownTool
+from ascertain.errors import ArgumentsRemoved, ContractError, UnknownTool
 from ascertain.flow.call import Hold, Wanted
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around, Joins, Member, Weight
@@ -49,11 +49,14 @@ def begin(hands: Hands, record: ActionRecord, around: Around) -> Begun:
     Its intent is the original action, once: however often it is begun, it is one action.
 
     :raises UnknownTool: this process does not know how to reverse it.
+    :raises ArgumentsRemoved: it is so old that its arguments are not stored any more.
     """
     contract = hands.contract_of(record, hands.registry.find(record.tool))
     entry = None if contract is None else hands.registry.find(contract.undo or "")
     if contract is None or entry is None or entry.contract.undoes != record.tool:
         raise UnknownTool(f"No tool that reverses {record.tool} is registered here.")
+    if hands.ledger.arguments(record.id) is None:
+        raise ArgumentsRemoved(f"The arguments of action {record.id} have been removed.")
     undone = Undone(
         action_id=record.id, tool=record.tool, key=record.key, provider_ref=record.provider_ref,
         arguments=hands.arguments_json(record),

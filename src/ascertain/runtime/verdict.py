@@ -21,6 +21,7 @@ from ascertain.model.operations import Advanced, Beside, ClaimBy, Contested, Rep
 from ascertain.model.tables import By, State
 from ascertain.rules import chain, fold
 from ascertain.rules import evidence as rules
+from ascertain.rules.cases import SEVERAL
 from ascertain.rules.chain import advance_of
 from ascertain.rules.context import brought_by
 from ascertain.rules.moves import Move
@@ -29,7 +30,13 @@ from ascertain.runtime.hands import Hands
 
 
 def resolve(
-    hands: Hands, action_id: str, *, confirmed: str | None, not_done: bool, evidence: str
+    hands: Hands,
+    action_id: str,
+    *,
+    confirmed: str | None,
+    not_done: bool,
+    evidence: str,
+    too_many: bool = False,
 ) -> ActionRecord:
     """Write a verdict.
 
@@ -40,27 +47,31 @@ def resolve(
     :raises ReferenceTaken: the reference is another action's, by an answer or a person's word.
     :raises NotAllowed: the action is settled, or somebody is at work on it.
     """
-    if (confirmed is None) == (not not_done):
+    if (confirmed is not None) + not_done + too_many != 1:
         raise ContractError(
-            "Say exactly one of: confirmed with a reference, or not done with evidence.",
-            next_step="--confirmed REF | --not-done --evidence TEXT",
+            "Say exactly one of: confirmed with a reference, not done, or too many, with evidence.",
+            next_step="--confirmed REF | --not-done --evidence TEXT | --too-many --evidence TEXT",
         )
     if confirmed is not None and not confirmed.strip():
         raise ContractError(
             "A confirmation names the provider's reference.",
             next_step="Look it up at the provider: --confirmed REF.",
         )
-    if not_done and not evidence.strip():
+    if (not_done or too_many) and not evidence.strip():
+        said = "not-done" if not_done else "too-many"
         raise ContractError(
-            "'Not done' needs evidence: how do you know?",
-            next_step="Say where you looked: --not-done --evidence TEXT.",
+            f"'{said.replace('-', ' ').capitalize()}' needs evidence: how do you know?",
+            next_step=f"Say where you looked: --{said} --evidence TEXT.",
         )
     record = hands.ledger.get(action_id)
     if record is None:
         raise ActionNotFound(f"There is no action {action_id!r} in {hands.ledger.url}.")
     record = _closed_attempt(hands, record)
     now = hands.clock()
-    _refuse_settled(record)
+    if too_many:
+        _refuse_counted(record)
+        return write(hands, record, rules.verdict_too_many(record, evidence=evidence, now=now))
+    _refuse_settled(record, confirms=confirmed is not None)
     if confirmed is not None:
         _refuse_unsent(record)
         _refuse_temporary(record)
@@ -171,10 +182,20 @@ def _closed_attempt(hands: Hands, record: ActionRecord) -> ActionRecord:
     return write(hands, record, lost)
 
 
-def _refuse_settled(record: ActionRecord) -> None:
-    if record.terminal and not record.disputed:
+def _refuse_settled(record: ActionRecord, *, confirms: bool) -> None:
+    several = confirms and record.review == SEVERAL
+    if record.terminal and not record.disputed and not several:
         raise NotAllowed(
             f"Action {record.id} is {record.state}, not disputed; what is known is never rewritten."
+        )
+
+
+def _refuse_counted(record: ActionRecord) -> None:
+    """Only of what is confirmed, and may be more than one effect, can one be too many."""
+    if record.state is not State.CONFIRMED or (record.review != SEVERAL and not record.disputed):
+        raise NotAllowed(
+            f"Action {record.id} is {record.state}, and no case of more than one effect.",
+            next_step=f"`ascertain review show {record.id}` names the verdicts that it takes.",
         )
 
 

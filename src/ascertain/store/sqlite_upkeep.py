@@ -67,6 +67,8 @@ def _bury_one(db: sqlite3.Connection, mac: Mac, action_id: str, closed_before: f
     run(db, "bury_payload", action_id)
     run(db, "forget_lookalike", action_id)
     run(db, "bury_row", action_id)
+    if record.chain:
+        run(db, "bury_chain", record.chain)
     return True
 
 

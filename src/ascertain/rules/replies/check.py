@@ -14,7 +14,10 @@ from typing import NamedTuple, assert_never
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.rules import texts
+from ascertain.rules.approval import CASES as FOR_APPROVAL
+from ascertain.rules.breaker import WAITS as FOR_CIRCUIT
 from ascertain.rules.facts import Known
+from ascertain.rules.items import PARTLY
 from ascertain.rules.replies import words
 from ascertain.rules.replies.clauses import Clause, clauses_of, language_of, tokens_of
 from ascertain.rules.replies.finding import Finding
@@ -28,21 +31,33 @@ ALLOWED: dict[str, frozenset[Claim]] = {
     "unknown": frozenset({Claim.OPEN}),
     "working": frozenset({Claim.OPEN, Claim.ACCEPTED}),
     "disputed": frozenset({Claim.OPEN}),
+    "awaits_approval": frozenset({Claim.NOT_DONE, Claim.OPEN, Claim.TO_APPROVE}),
+    "manual": frozenset({Claim.NOT_DONE, Claim.OPEN}),
     "confirmed": frozenset({Claim.DONE, Claim.ACCEPTED}),
+    "partly": frozenset({Claim.DONE, Claim.ACCEPTED, Claim.NOT_DONE}),
     "compensated": frozenset({Claim.UNDONE}),
     "refused": frozenset({Claim.NOT_DONE, Claim.REPEAT}),
     "withdrawn": frozenset({Claim.NOT_DONE, Claim.REPEAT, Claim.UNDONE}),
     "refused_for_now": frozenset({Claim.NOT_DONE, Claim.OPEN, Claim.REPEAT}),
 }
 _NAMED_ONLY = frozenset({Claim.OPEN})  # "not known yet" may speak of anything, unless it is named
+_NOT_SENT = frozenset({"prepared", "awaits_approval", "manual"})  # so nobody has refused it
 _PROVES = frozenset({Claim.DONE, Claim.ACCEPTED, Claim.OUTCOME})
 
 
 def standing(known: Known) -> str:
     """How an action stands, as far as it matters to what may be said of it."""
     record, _ = known
+    if record.overruled:
+        return "refused" if record.state is State.CONFIRMED else "confirmed"
     if record.disputed:
         return "disputed"
+    if record.state is State.PREPARED and record.review is not None:
+        if record.review in FOR_APPROVAL:
+            return "awaits_approval"
+        return "manual" if record.review == FOR_CIRCUIT else "prepared"
+    if record.state is State.CONFIRMED and record.reason in PARTLY:
+        return "partly"
     if record.state is State.UNKNOWN and record.evidence is Evidence.WORKING:
         return "working"
     if record.state is State.REJECTED:
@@ -153,6 +168,10 @@ class _Case(NamedTuple):
         if claim is Claim.OUTCOME:
             of_receipt = stands == "confirmed" and clause.word in subject.own_words
             return of_receipt or self._was_shown(clause.word)
+        if claim is Claim.NOT_DONE and stands in _NOT_SENT and _says_declined(clause):
+            return False
+        if stands == "partly" and claim in (Claim.DONE, Claim.NOT_DONE):
+            return _in_part(clause) or (claim is Claim.DONE and not _everything(clause))
         return claim in ALLOWED[stands]
 
     def _was_shown(self, word: str) -> bool:
@@ -216,14 +235,27 @@ def _everything(clause: Clause) -> bool:
     return pattern.search(clause.text) is not None
 
 
+def _says_declined(clause: Clause) -> bool:
+    pattern = words.ZH_DECLINED if clause.chinese else words.EN_DECLINED
+    return pattern.search(clause.text) is not None
+
+
+def _in_part(clause: Clause) -> bool:
+    pattern = words.ZH_IN_PART if clause.chinese else words.EN_IN_PART
+    return pattern.search(clause.text) is not None
+
+
 def _rule(claim: Claim, subject: Subject) -> str:
     stands = standing(subject.known)
     match claim:
-        case Claim.DONE | Claim.ACCEPTED:
+        case Claim.DONE | Claim.ACCEPTED if stands == "partly":
+            return "more_than_receipt"
+        case Claim.DONE | Claim.ACCEPTED | Claim.TO_APPROVE:
             return "submitted_without_evidence"
         case Claim.OUTCOME:
-            return "more_than_receipt" if stands == "confirmed" else "submitted_without_evidence"
-        case Claim.NOT_DONE if stands in ("confirmed", "compensated"):
+            known = stands in ("confirmed", "partly")
+            return "more_than_receipt" if known else "submitted_without_evidence"
+        case Claim.NOT_DONE if stands in ("confirmed", "partly", "compensated"):
             return "not_done_although_confirmed"
         case Claim.NOT_DONE:
             return "not_done_while_unknown"

@@ -95,6 +95,7 @@ _NOTHING: _Read = (None, "", False)
 
 
 class _Lexicon(NamedTuple):
+    to_approve: re.Pattern[str]
     repeat: re.Pattern[str]
     not_repeat: re.Pattern[str]
     open: re.Pattern[str]
@@ -111,11 +112,13 @@ class _Lexicon(NamedTuple):
 
 
 _EN = _Lexicon(
+    words.EN_TO_APPROVE,
     words.EN_REPEAT, words.EN_NOT_REPEAT, words.EN_OPEN, words.EN_STRONGLY_OPEN, words.EN_UNDONE,
     words.EN_NOT_DONE, words.EN_NOTHING_NEW, words.EN_FUTURE_OUTCOME, words.EN_OUTCOME,
     words.EN_ACCEPTED, words.EN_DONE, words.EN_NEGATION, words.EN_NOT_A_CLAIM,
 )  # fmt: skip
 _ZH = _Lexicon(
+    words.ZH_TO_APPROVE,
     words.ZH_REPEAT, words.ZH_NOT_REPEAT, words.ZH_OPEN, words.ZH_STRONGLY_OPEN, words.ZH_UNDONE,
     words.ZH_NOT_DONE, words.ZH_NOTHING_NEW, words.ZH_FUTURE_OUTCOME, words.ZH_OUTCOME,
     words.ZH_ACCEPTED, words.ZH_DONE, words.ZH_NEGATION, words.ZH_NOT_A_CLAIM,
@@ -134,6 +137,9 @@ def _read(part: str, condition: bool, lexicon: _Lexicon) -> _Read:
     promised = lexicon.future_outcome.search(part)
     if promised is not None and not condition and not _negated(part, promised, lexicon):
         return Claim.OUTCOME, promised[0], False
+    handed = lexicon.to_approve.search(part)
+    if handed is not None and not _is_no_claim(part, handed, lexicon):
+        return Claim.TO_APPROVE, handed[0], False
     hedged = lexicon.open.search(part)
     if hedged is not None:
         return Claim.OPEN, hedged[0], False

@@ -75,4 +75,6 @@ def _pattern(contract: Contract, nouns: set[str]) -> re.Pattern[str]:
     ]
     declared = contract.say_zh.get("name", "")
     chinese += [re.escape(declared.casefold())] if declared else []
-    return re.compile("|".join([rf"\b(?:{english})s?\b", *chinese]))
+    # an English name may stand between Chinese characters, which are letters too
+    english = rf"(?<![a-z0-9_])(?:{english})s?(?![a-z0-9_])"
+    return re.compile("|".join([english, *chinese]))

@@ -20,6 +20,7 @@ class Claim(StrEnum):
     UNDONE = "undone"  # it was reversed
     OPEN = "open"  # it is not known
     REPEAT = "repeat"  # do it once more
+    TO_APPROVE = "to_approve"  # it was handed on for approval
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -93,6 +94,15 @@ EN_REPEAT = _any(
     r"\b(?:re-?submit|re-?send|re-?try|re-?order|re-?book)\b",
     r"\btry (?:it |this |that )?(?:again|once more)\b",
 )
+EN_TO_APPROVE = _any(
+    r"\b(?:submitted|sent|passed|forwarded|handed|escalated|referred)(?: on)? (?:for|to) "
+    r"(?:\w+ ){0,2}(?:approval|sign-off|approver)\b"
+)
+EN_DECLINED = _any(r"\b(?:failed|failure|unsuccessful|declined|rejected|refused|denied)\b")
+EN_IN_PART = _any(
+    r"\b(?:some|part|parts|partly|partially|several|a few|others?|the rest|one|two|three|\d+) ?"
+    r"(?:of|items?|were|was|have|has|are|is|could|did|\w+ed)?\b"
+)
 EN_NOT_REPEAT = _any(r"\b(?:do not|don't|no need to|please avoid|not|never|without|need not)\b")
 EN_NEGATION = _any(r"\b(?:not|never|no|nothing|none|neither|nor|without|cannot)\b|n't\b")
 EN_NOTHING_NEW = _any(
@@ -123,7 +133,7 @@ _ZH_VERBS = (
     "处理|完成|确认|锁定|报名|上报|通知|告知"
 )
 ZH_DONE = _any(
-    rf"已(?:经)?(?:为您|帮您|替您|给您|向\S{{1,8}}?|按您\S{{1,4}}?|成功|全部|正式)*(?:{_ZH_VERBS})",
+    rf"已(?:经)?(?:为您|帮您|替您|给您|由\S{{1,4}}?|自动|向\S{{1,8}}?|按您\S{{1,4}}?|成功|全部|正式)*(?:{_ZH_VERBS})",
     rf"(?:{_ZH_VERBS})(?:\w{{0,8}})?(?:成功|完毕|好了|完了|完成了?)",
     rf"成功(?:地)?(?:{_ZH_VERBS})",
     rf"(?:为您|帮您|替您|给您|我|我们)(?:已经?)?(?:{_ZH_VERBS})(?:了|好)",
@@ -134,6 +144,7 @@ ZH_DONE = _any(
 )
 ZH_ACCEPTED = _any(r"已(?:经)?(?:被)?受理|受理了|已接单")
 ZH_OUTCOME = _any(
+    r"已(?:经)?获(?:得)?(?:批准?|审批)(?!中)",
     r"已(?:经)?(?:为您|帮您|成功|全额|原路)*(?:退款|退回|退还|到账|批准|通过|发货|送达|签收|解决|修好|"
     r"修复|赔付|赔偿|补偿|换货|换新|打款|支付)",
     r"(?:退款|赔付|审核|审批|打款|支付|维修|换货)(?:已经?)?(?:成功|完成|通过|到账|好了|办好)",
@@ -164,6 +175,9 @@ ZH_REPEAT = _any(
     r"(?:再|重)(?:次|新)?(?:提交|申请|下单|发起|预约|办理|发送)(?:一次|一遍|一下)?",
     r"重试|再试(?:一次|一下|试)?|再来一次|重发|重提",
 )
+ZH_TO_APPROVE = _any(r"已(?:经)?(?:提交|送交|转交|上报|送)(?:给\w{1,6}?)?(?:审批|审核|批准)")
+ZH_DECLINED = _any(r"失败|不成功|未成功|被拒|拒绝|未(?:被)?受理|不予受理|驳回")
+ZH_IN_PART = _any(r"部分|有的|其中|个别|另(?:外)?[一二两三\d]")
 ZH_NOT_REPEAT = _any(r"请勿|不要|无需|不必|不用|别|勿|不会|不能|避免|没有")
 ZH_NOT_A_CLAIM = _any(
     r"如果|若|一旦|假如|要是|等到|之前|之后|以后|的话",

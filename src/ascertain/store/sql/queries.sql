@@ -101,7 +101,7 @@ SELECT state, sum(actions) FROM (
 GROUP BY state;
 
 -- name: count_review
-SELECT count(review), count(nullif(disputed, 0)) FROM action
+SELECT count(review), count(nullif(disputed = 1, 0)) FROM action
 WHERE review IS NOT NULL OR disputed <> 0;
 
 -- name: find_all (tenant, session, turn, chain, tool, state, before_id, limit)
@@ -118,7 +118,7 @@ WHERE (:tenant IS NULL OR tenant = :tenant) AND session = :session
   AND (:turn IS NULL OR turn = :turn) AND (:chain IS NULL OR chain = :chain)
   AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
   AND (:open_only = 0 OR (final = 0 AND state NOT IN ('confirmed', 'compensated')))
-  AND (:review_only = 0 OR review IS NOT NULL OR disputed <> 0)
+  AND (:review_only = 0 OR review IS NOT NULL OR disputed = 1)
   AND id < :before_id
 ORDER BY id DESC LIMIT :limit;
 
@@ -150,11 +150,28 @@ UNION
 SELECT action_id FROM tombstone WHERE action_id NOT IN (SELECT id FROM action);
 
 -- name: closed (closed_before, limit)
-SELECT id FROM action
+-- An action of a chain only once the whole chain has ended: until then it may have to be undone.
+SELECT id FROM action AS candidate
 WHERE updated_at < :closed_before AND (final = 1 OR state IN ('confirmed', 'compensated'))
   AND due_at IS NULL AND review IS NULL AND disputed = 0
   AND id NOT IN (SELECT action_id FROM tombstone)
+  AND (chain = '' OR NOT EXISTS (
+    SELECT 1 FROM member JOIN action AS other ON other.id = member.action_id
+    WHERE member.chain = candidate.chain
+      AND (other.updated_at >= :closed_before OR other.due_at IS NOT NULL OR other.review IS NOT NULL
+        OR (other.final = 0 AND other.state NOT IN ('confirmed', 'compensated')))
+    UNION ALL
+    SELECT 1 FROM chain AS planned WHERE planned.id = candidate.chain AND planned.due_at IS NOT NULL
+  ))
 LIMIT :limit;
+
+-- name: bury_chain (id)
+-- What says whose wish it was and with which arguments; its steps and its direction stay.
+UPDATE chain SET principal = '', name = '', plan = '', reason = ''
+WHERE id = :id AND NOT EXISTS (
+    SELECT 1 FROM member WHERE member.chain = :id
+      AND member.action_id NOT IN (SELECT action_id FROM tombstone)
+);
 
 -- name: bury_row (id)
 UPDATE action SET principal = '', handle = NULL, lease_owner = NULL, lease_until = NULL,

@@ -38,13 +38,14 @@ SELECT {action} FROM (
 WHERE (:tenant IS NULL OR tenant = :tenant) AND (:session IS NULL OR session = :session)
   AND (:turn IS NULL OR turn = :turn) AND (:chain IS NULL OR chain = :chain)
   AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
-  AND (:review_only = 0 OR review IS NOT NULL OR disputed <> 0)
+  AND (:review_only = 0 OR review IS NOT NULL OR disputed = 1)
   AND id < :before_id
 ORDER BY id DESC LIMIT :limit;
 
 -- name: find_review (tenant, session, turn, chain, tool, state, before_id, limit)
 SELECT {action} FROM action INDEXED BY action_review
-WHERE (review IS NOT NULL OR disputed <> 0) AND (:tenant IS NULL OR tenant = :tenant) AND (:session IS NULL OR session = :session)
+WHERE (review IS NOT NULL OR disputed <> 0) AND (review IS NOT NULL OR disputed = 1)
+  AND (:tenant IS NULL OR tenant = :tenant) AND (:session IS NULL OR session = :session)
   AND (:turn IS NULL OR turn = :turn) AND (:chain IS NULL OR chain = :chain)
   AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
   AND id < :before_id
