@@ -55,7 +55,7 @@ def test_an_answer_in_one_word(answer, word):
 
 def differences(answer, contract=ASKED, now=NOW + 60, **how):
     asked = record(**{**CONFIRMED, "last_possible_at": NOW, **how})
-    return against_provider(asked, contract, answer, now)
+    return against_provider(asked, contract, answer, now, before=asked)
 
 
 ABSENT = Answer(evidence=Evidence.ABSENT)
