@@ -14,6 +14,7 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
     │   ├── NotShown             a value that this person was not shown in this session
     │   └── NotCanonical         NaN, infinity, lone surrogates, values JSON cannot hold
     ├── UnknownTool              no tool of that name is registered
+    │   └── ArgumentsRemoved     so old that what undoing it needs is not stored any more
     ├── IntentConflict           a live intent exists with other exact arguments
     ├── NotAllowed               asked for something outside next_allowed
     │   ├── SenderMayBeAlive     "not done" said while an earlier sender may still send
@@ -46,6 +47,7 @@ from typing import Any, ClassVar
 
 __all__ = [
     "ActionNotFound",
+    "ArgumentsRemoved",
     "ArgumentsTooLarge",
     "AscertainError",
     "ContextTooLarge",

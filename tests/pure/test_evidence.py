@@ -603,7 +603,7 @@ def test_one_too_many_is_a_contradiction_until_somebody_says_that_it_is_put_righ
     assert cases.permitted(several) == ("confirmed", "too_many")
     right = evidence.verdict_confirmed(several, BLIND, provider_ref="T1", evidence="", now=NOW)
     assert (right.after.disputed, right.after.review) == (0, None)
-    made = evidence.verdict_too_many(several, evidence="two mails", now=NOW)
+    made = cases.too_many(several, evidence="two mails", now=NOW)
     after = made.after
     assert (after.state, after.disputed, after.review) == (State.CONFIRMED, 1, "one_too_many")
     assert made.drafts[0].by is By.PERSON

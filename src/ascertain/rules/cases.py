@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.tables import By, State
-from ascertain.rules.moves import Move, note
+from ascertain.rules.moves import Move, dispute, note
 
 REVIEW_WITHIN_S = 86_400.0
 """A case has a deadline even where nobody set one: a day after it was opened."""
@@ -105,6 +105,16 @@ def handed(record: ActionRecord, events: Iterable[EventRecord]) -> Handed:
 def assign(record: ActionRecord, *, owner: str, by_at: float, now: float) -> Move:
     """Give a case to somebody, until when; nothing else changes."""
     return note(record, By.PERSON, ASSIGNED, now, {"owner": owner, "review_by": by_at})
+
+
+def too_many(record: ActionRecord, *, evidence: str, now: float) -> Move:
+    """A person found more effects than were wished for.
+
+    What is confirmed did happen, so the state stands; the case stays open as a contradiction until
+    somebody has put it right at the provider and says that it is as it should be.
+    """
+    detail = {"evidence": evidence}
+    return dispute(record.changed(review=None), "one_too_many", now, detail, By.PERSON)
 
 
 def _detail(text: str) -> dict[str, Any]:

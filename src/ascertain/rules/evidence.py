@@ -260,16 +260,6 @@ def verdict_not_done(record: ActionRecord, *, evidence: str, now: float) -> Move
     )  # fmt: skip
 
 
-def verdict_too_many(record: ActionRecord, *, evidence: str, now: float) -> Move:
-    """A person found more effects than were wished for.
-
-    What is confirmed did happen, so the state stands; the case stays open as a contradiction until
-    somebody has put it right at the provider and says that it is as it should be.
-    """
-    detail = {"evidence": evidence}
-    return dispute(record.changed(review=None), "one_too_many", now, detail, By.PERSON)
-
-
 def _decided(record: ActionRecord, disputed: int) -> ActionRecord:
     """A settled action whose case a person has closed."""
     return record.changed(disputed=disputed, review=None, review_at=None, due_at=None)

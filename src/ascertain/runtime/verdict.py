@@ -19,7 +19,7 @@ from ascertain.model.chain import Keeps
 from ascertain.model.contract import Contract
 from ascertain.model.operations import Advanced, Beside, ClaimBy, Contested, Reply
 from ascertain.model.tables import By, State
-from ascertain.rules import chain, fold
+from ascertain.rules import cases, chain, fold
 from ascertain.rules import evidence as rules
 from ascertain.rules.cases import SEVERAL
 from ascertain.rules.chain import advance_of
@@ -70,7 +70,7 @@ def resolve(
     now = hands.clock()
     if too_many:
         _refuse_counted(record)
-        return write(hands, record, rules.verdict_too_many(record, evidence=evidence, now=now))
+        return write(hands, record, cases.too_many(record, evidence=evidence, now=now))
     _refuse_settled(record, confirms=confirmed is not None)
     if confirmed is not None:
         _refuse_unsent(record)
