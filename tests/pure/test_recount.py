@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from ascertain.model.action import OVERRULED
 from ascertain.model.contract import Budget, Contract, LookupPromise
 from ascertain.model.outcome import Answer, Evidence
 from ascertain.model.tables import State
@@ -88,3 +89,19 @@ def test_several_records_are_more_than_one_effect_unless_they_may_be_anybodys():
     assert differences(two, by_fields) == [Difference.EXTRA_EFFECTS]
     assert differences(two, by_fields, state=State.UNKNOWN, provider_ref=None) == []
     assert differences(two, state=State.UNKNOWN, provider_ref=None) == [Difference.EXTRA_EFFECTS]
+
+
+@pytest.mark.parametrize(
+    "answer, found",
+    [
+        (ABSENT, []),
+        (Answer(found=True, provider_ref="T900"), [Difference.NOT_DONE_BUT_FOUND]),
+    ],
+    ids=["it agrees", "it speaks against it"],
+)
+def test_what_a_person_found_is_what_the_provider_is_compared_with(answer, found):
+    """Confirmed on record, and overruled: the provider's silence agrees, its record does not."""
+    before = record(**CONFIRMED, disputed=OVERRULED)
+    after = before._replace(disputed=1)
+    assert against_provider(after, ASKED, answer, NOW + 60, before=before) == found
+    assert against_provider(before, ASKED, answer, NOW + 60) == found

@@ -82,7 +82,12 @@ def said(answer: Answer | None) -> Said:
 
 
 def against_provider(
-    record: ActionRecord, contract: Contract, answer: Answer, now: float, *, before: ActionRecord
+    record: ActionRecord,
+    contract: Contract,
+    answer: Answer,
+    now: float,
+    *,
+    before: ActionRecord | None = None,
 ) -> list[Difference]:
     """How the ledger and the provider's own record differ. What is unknown contradicts nothing.
 
@@ -90,7 +95,7 @@ def against_provider(
         answer against what a person had found makes the finding itself a contradiction.
     """
     found: list[Difference] = []
-    stands, _ = as_found(before if before.overruled else record)
+    stands, _ = as_found(before if before is not None and before.overruled else record)
     if answer.found:
         ambiguous = contract.lookup is not None and contract.lookup.by == "fields"
         if answer.count > 1 and not (ambiguous and record.state is State.UNKNOWN):
