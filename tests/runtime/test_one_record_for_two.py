@@ -11,6 +11,7 @@ import pytest
 
 from ascertain import Absent, Ascertain, Budget, Found, State
 from ascertain.errors import MayStillArrive, NotAllowed, ReferenceTaken
+from ascertain.model.action import OVERRULED
 from ascertain.store.ledger import Filter
 from ascertain.testing.invariants import one_reference_each
 from ascertain.testing.world import Provider, World
@@ -214,7 +215,7 @@ def test_req_F24_an_answer_of_its_own_speaks_against_what_a_look_up_took(shop, w
         shop.app.resolve(wrong.id, confirmed=effect.ref)
     shop.app.resolve(wrong.id, not_done=True, evidence="the list has one, of amount 2")
     after = shop.records()[1]
-    assert (after.state, after.disputed, after.review) == (State.CONFIRMED, 1, None)
+    assert (after.state, after.disputed, after.review) == (State.CONFIRMED, OVERRULED, None)
 
 
 def test_a_person_speaks_against_what_a_look_up_took(shop, world, order):
