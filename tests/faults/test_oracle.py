@@ -61,7 +61,7 @@ class ProviderFile:
         return self._do(
             "INSERT INTO arrivals (received_at, method, collection, key, args, behaviour, answered,"
             " answered_at, code, retry_after_s) VALUES (?, 'POST', 'tickets', ?, ?, ?, ?, ?, ?, ?)",
-            NOW + at, key, json.dumps(args), behaviour, answered, NOW + at + took, code,
+            NOW + at, key, args and json.dumps(args), behaviour, answered, NOW + at + took, code,
             retry_after_s,
         )  # fmt: skip
 
@@ -251,6 +251,13 @@ def test_the_same_key_with_another_amount_is_a_fault(provider):
     provider.created(1, "reset", "reply_lost")
     provider.post(2, "422", code="key_reused", args={**ARGS, "amount": 2})
     assert_told(Cell(promise=KEY_ONLY), provider, CONFIRMED, "changing arguments")
+
+
+def test_a_create_whose_body_was_cut_off_has_no_other_arguments(provider):
+    """The caller gave up while it was still being sent; the same is sent again."""
+    provider.post(1, "reset", "request_lost", args=None)
+    provider.created(2)
+    assert_good(Cell(promise=KEY_AND_LOOKUP), provider, CONFIRMED)
 
 
 def test_a_key_is_not_sent_after_its_lifetime(provider):
