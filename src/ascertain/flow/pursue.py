@@ -97,7 +97,7 @@ def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None
         stand.record, lost = yield from look_up(setting, record, turn)
         stand.ended = lost or stand.record.lease_owner != setting.sender
         return turn
-    reply = yield from _send(setting, record, turn)
+    reply = yield from _send(setting, record, turn, around)
     if not isinstance(reply, Advanced):
         stand.ended = not (isinstance(reply, Lost) and reply.blocked)
         return turn  # its chain has just turned: decide anew; or somebody was quicker
@@ -154,7 +154,7 @@ def _undo_or_end(
 
 
 def _send(
-    setting: Setting, record: ActionRecord, turn: Turn | None
+    setting: Setting, record: ActionRecord, turn: Turn | None, around: Around | None
 ) -> Flow[Advanced | Lost | Contested]:
     """Make one more attempt durable, after permission is checked again."""
     now = setting.clock()
@@ -164,7 +164,7 @@ def _send(
     permission = yield from permit(record)
     match permission:
         case Withheld():
-            held = yield from _hold_back(setting, record, turn, permission)
+            held = yield from _hold_back(setting, record, turn, permission, around)
             return Advanced(record=held)
         case "no":
             if record.state is State.PREPARED:
@@ -192,12 +192,16 @@ def _send(
 
 
 def _hold_back(
-    setting: Setting, record: ActionRecord, turn: Turn | None, withheld: Withheld
+    setting: Setting,
+    record: ActionRecord,
+    turn: Turn | None,
+    withheld: Withheld,
+    around: Around | None,
 ) -> Flow[ActionRecord]:
     """It would be sent now, and must not be: decided anew, knowing that."""
     now = setting.clock()
     until = max(now, withheld.until)
-    decision = decide(view_of(record, setting.contract, now, turn, held=withheld.held))
+    decision = decide(view_of(record, setting.contract, now, turn, around, held=withheld.held))
     match decision.what:
         case What.LOOK_UP if withheld.ask:
             unanswered = record.unanswered
