@@ -192,9 +192,9 @@ class Refusing:
         self.ledger = ledger
         self.asked, self.go_on = threading.Event(), threading.Event()
 
-    def submit(self, operations):
+    def submit(self, operations, **how):
         if not any(isinstance(operation, Advance) for operation in operations):
-            return self.ledger.submit(operations)
+            return self.ledger.submit(operations, **how)
         self.asked.set()
         assert self.go_on.wait(10)
         return [LedgerFull() for _ in operations]

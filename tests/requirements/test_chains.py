@@ -310,9 +310,9 @@ def test_a_write_in_a_chain_is_two_commits_and_a_read_one(app, order):
     """The chain, its member and its direction are written beside the action's own two writes."""
     commits, submit = [], app.ledger.submit
 
-    def counting(operations):
+    def counting(operations, **how):
         commits.append([type(one).__name__ for one in operations])
-        return submit(operations)
+        return submit(operations, **how)
 
     @app.tool(identity=["order_id"])
     def reserve(order_id: str) -> dict:

@@ -125,10 +125,10 @@ def test_req_S01_an_answer_whose_commit_is_under_way_is_pending(shop):
     with shop.session() as session:
         submit = shop.app.ledger.submit
 
-        def slow_commit(operations):
+        def slow_commit(operations, **how):
             if any(op.__class__.__name__ == "Reserve" and op.beside for op in operations):
                 seen.append(session.state)
-            return submit(operations)
+            return submit(operations, **how)
 
         shop.app.ledger.submit = slow_commit
         assert query().confirmed
@@ -457,13 +457,13 @@ def test_req_S04_a_slow_provider_does_not_overwrite_a_newer_value(shop):
             submit = shop.app.ledger.submit
             second = threading.Event()
 
-            def hold_back(operations):
+            def hold_back(operations, **how):
                 mine = [
                     op for op in operations if getattr(op, "arguments", "") == '{"phone":"slow"}'
                 ]
                 if mine:
                     assert second.wait(2.0)
-                return submit(operations)
+                return submit(operations, **how)
 
             shop.app.ledger.submit = hold_back
             other = Ascertain(shop.app.url, worker="none", clock=shop.clock)

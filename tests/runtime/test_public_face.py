@@ -195,7 +195,7 @@ async def test_async_tools_run_side_by_side_and_share_commits(tmp_path):
     async with Ascertain(f"sqlite:///{tmp_path}/ledger.db") as app:
         batches = []
         submit = app.ledger.submit
-        app.ledger.submit = lambda ops: batches.append(len(ops)) or submit(ops)  # type: ignore[method-assign]
+        app.ledger.submit = lambda ops, **how: batches.append(len(ops)) or submit(ops, **how)  # type: ignore[method-assign]
 
         @app.tool()
         async def pay(order_id: str) -> dict:
@@ -225,9 +225,9 @@ async def test_the_event_loop_is_never_blocked_by_a_commit(tmp_path):
     async with Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none") as app:
         submit, slow = app.ledger.submit, threading.Event()
 
-        def slowly(operations):
+        def slowly(operations, **how):
             slow.wait(0.3)
-            return submit(operations)
+            return submit(operations, **how)
 
         app.ledger.submit = slowly  # type: ignore[method-assign]
         ticks: list[int] = []

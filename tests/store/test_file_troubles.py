@@ -197,11 +197,11 @@ def test_an_outage_in_the_middle_of_one_by_one_is_told_to_all_that_are_left(path
     ledger.secret()
     begin, calls = ledger._file.begin, []
 
-    def locked_the_third_time(db):
+    def locked_the_third_time(db, *more):
         calls.append(1)
         if len(calls) >= 3:
             raise LedgerLocked("held")
-        begin(db)
+        begin(db, *more)
 
     monkeypatch.setattr(ledger._file, "begin", locked_the_third_time)
     bad = reserve_sent(wanted("bad", tool=None))

@@ -95,7 +95,7 @@ def _forget_doubt() -> None:
     _wrap(["ascertain.rules.fold.settle"], broken)
 
 
-Submit = Callable[[SqliteLedger, Sequence[Operation]], list[Reply]]
+Submit = Callable[..., list[Reply]]
 
 
 def _drop_fence() -> None:
@@ -111,8 +111,10 @@ def _drop_fence() -> None:
         return operation._replace(before=now, drafts=drafts)
 
     def broken(right: Submit) -> Submit:
-        def submit(ledger: SqliteLedger, operations: Sequence[Operation]) -> list[Reply]:
-            return right(ledger, [rebased(ledger, operation) for operation in operations])
+        def submit(
+            ledger: SqliteLedger, operations: Sequence[Operation], **how: Any
+        ) -> list[Reply]:
+            return right(ledger, [rebased(ledger, operation) for operation in operations], **how)
 
         return submit
 

@@ -4,6 +4,9 @@ One committer per process and ledger. Threads and tasks put operations in one qu
 the ledger takes all that is queued, writes it durably in one transaction and wakes all callers. A
 lone caller on an idle committer commits at once in its own thread. The queue is bounded: beyond it
 :class:`LedgerBusy`, before anything is sent.
+
+Many callers are written in two halves, turn and turn about: those of one half go on while the other
+half is being forced to the disk, instead of all of them waiting for the disk and it for them.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from ascertain.model.operations import Operation, Reply
 from ascertain.store.ledger import Ledger
 
 BATCH = 512
+FEW = 16
+"""Fewer than these are written together: two commits would cost more than they let overlap."""
 
 
 class Waiter(Protocol):
@@ -32,6 +37,7 @@ class Waiter(Protocol):
 
 
 Waiting = tuple[Operation, Waiter]
+Written = tuple[list[Waiting], list[Reply]]
 
 
 class Committer:
@@ -49,6 +55,7 @@ class Committer:
         self._writing = threading.Lock()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
+        self._written: Written | None = None
         self._closed = False
 
     def commit(self, operation: Operation) -> Reply:
@@ -110,22 +117,43 @@ class Committer:
     def _run(self) -> None:
         stop = False
         while not stop:
+            if self._queue.empty():
+                self._tell()
             first = self._queue.get()
             if first is None:
                 break
-            with self._writing:
-                batch, stop = self._all_waiting(first)
-                try:
-                    replies = self._ledger.submit([operation for operation, _ in batch])
-                except Exception as error:
-                    replies = [error] * len(batch)
-            _deliver(batch, replies)
+            if not self._writing.acquire(blocking=False):
+                self._tell()
+                self._writing.acquire()
+            try:
+                batch, stop = self._next(first)
+                replies = self._submit([operation for operation, _ in batch])
+            finally:
+                self._writing.release()
+            self._tell()  # where it was not done meanwhile
+            self._written = batch, replies
+        self._tell()
         self._refuse_rest()
 
-    def _all_waiting(self, first: Waiting) -> tuple[list[Waiting], bool]:
-        """Everything that is queued by now; True when the last of all has been said."""
+    def _submit(self, operations: list[Operation]) -> list[Reply]:
+        try:
+            return self._ledger.submit(operations, meanwhile=self._tell)
+        except Exception as error:
+            return [error] * len(operations)
+
+    def _tell(self) -> None:
+        """Wake those of the batch before, who have not been told yet."""
+        written, self._written = self._written, None
+        if written is not None:
+            _deliver(*written)
+
+    def _next(self, first: Waiting) -> tuple[list[Waiting], bool]:
+        """What is written next; True when the last of all has been said."""
         batch = [first]
-        while len(batch) < BATCH:
+        told = 0 if self._written is None else len(self._written[0])
+        callers = 1 + self._queue.qsize() + told
+        most = BATCH if callers < FEW else min(BATCH, (callers + 1) // 2)
+        while len(batch) < most:
             try:
                 waiting = self._queue.get_nowait()
             except Empty:

@@ -10,7 +10,7 @@ Time is an argument. JSON is opaque. No operation reads a clock or holds a trans
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ascertain.model.action import ActionRecord, EventRecord
@@ -189,9 +189,13 @@ class Ledger(Protocol):
         """What sessions remember."""
         ...
 
-    def submit(self, operations: Sequence[Operation]) -> list[Reply]:
+    def submit(
+        self, operations: Sequence[Operation], *, meanwhile: Callable[[], None] | None = None
+    ) -> list[Reply]:
         """Write all in one durable transaction; an operation's own failure is its reply.
 
+        :param meanwhile: called as soon as there is nothing left but to wait, for the disk or for
+            another process, and then perhaps again; it must not raise.
         :raises LedgerError: when nothing could be written at all (and nothing was).
         """
         ...

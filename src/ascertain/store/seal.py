@@ -35,12 +35,13 @@ _known = itemgetter(
 )  # fmt: skip
 
 _DIRECT = {(rule.start, rule.end) for rule in RULES}
-_MOVES = {
-    (rule.start, rule.event, rule.end): (rule.start or "", rule.event.value, rule.end.value)
+_WORDS = {
+    (rule.start, rule.event, rule.end): (STATE_TEXT[rule.start], rule.event.value, rule.end.value)
     for rule in RULES + NOTES
 }
+_MOVES = {move: (*words, "\n".join(words)) for move, words in _WORDS.items()}
 _NOT_FROM_FINAL = {(rule.start, rule.event, rule.end) for rule in RULES if rule.unless_final}
-_STORED_MOVES = frozenset(_MOVES.values())
+_STORED_MOVES = frozenset(_WORDS.values())
 _LINE_BREAKS = 13
 
 EventRow = tuple[Any, ...]
@@ -94,9 +95,32 @@ def event_hash(
     :param origin: what is fixed at birth, with the first event only.
     :raises ValueError: a value holds a line break, which none that was written by us does.
     """
+    moved = f"{start}\n{event}\n{end}"
+    return _hashed(
+        mac, previous, _quote(action_id), n, moved, by, reason, attempt, f"{fence}\n{at}", detail,
+        stand, covers, origin,
+    )  # fmt: skip
+
+
+def _hashed(
+    mac: Mac,
+    previous: bytes,
+    action_id: str,
+    n: int,
+    moved: str,
+    by: str,
+    reason: str,
+    attempt: int,
+    fenced_at: str,
+    detail: str,
+    stand: str,
+    covers: bytes,
+    origin: str,
+) -> bytes:
+    """The hash of an event of which some lines are text already: they are those of others too."""
     said = (
-        f"{_quote(action_id)}\n{n}\n{start}\n{event}\n{end}\n{_quote(by)}\n{_quote(reason)}\n"
-        f"{attempt}\n{fence}\n{at}\n{detail}\n{stand}\n{covers.hex()}\n{origin}"
+        f"{action_id}\n{n}\n{moved}\n{_quote(by)}\n{_quote(reason)}\n{attempt}\n{fenced_at}\n"
+        f"{detail}\n{stand}\n{covers.hex()}\n{origin}"
     )
     if said.count("\n") != _LINE_BREAKS:
         raise ValueError("A value holds a line break.")
@@ -122,17 +146,18 @@ def seal_events(
     rows: list[EventRow] = []
     last = n + len(drafts)
     action_id, fence, at = record.id, int(record.fence), float(record.updated_at)
+    quoted, fenced_at = _quote(action_id), f"{fence}\n{at}"
     for draft in drafts:
         n += 1
-        start, event, end = _MOVES[draft[:3]]
+        start, event, end, moved = _MOVES[draft[:3]]
         by, reason, attempt = str(draft.by), str(draft.reason), int(draft.attempt)
         detail = compact_json(draft.detail) if draft.detail else "{}"
         stand = stand_of(record) if n == last else ""
         covered = arguments if n == 1 else (result if n == last else b"")
         origin = origin_of(record) if n == 1 else ""
-        head = event_hash(
-            mac, head, action_id, n, start, event, end, by, reason, attempt, fence, at, detail,
-            stand, covered, origin,
+        head = _hashed(
+            mac, head, quoted, n, moved, by, reason, attempt, fenced_at, detail, stand, covered,
+            origin,
         )  # fmt: skip
         rows.append((
             action_id, n, start, event, end, by, reason, attempt, fence, at, detail,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +80,13 @@ class SqliteLedger:
 
     # ------------------------------------------------------------------------------------ writing
 
-    def submit(self, operations: Sequence[Operation]) -> list[Reply]:
+    def submit(
+        self, operations: Sequence[Operation], *, meanwhile: Callable[[], None] | None = None
+    ) -> list[Reply]:
         """Write all in one durable transaction; an operation's own failure is its reply.
 
+        :param meanwhile: called as soon as there is nothing left but to wait, for the disk or for
+            another process, and then perhaps again; it must not raise.
         :raises LedgerError: when nothing could be written at all (and nothing was).
         """
         mac = self._mac()
@@ -90,12 +94,18 @@ class SqliteLedger:
         work = prepare_all(mac, operations, replies)
         if work:
             with self._file.writing() as db:
-                self._write(db, work, replies)
+                self._write(db, work, replies, meanwhile)
         return [_answered(reply) for reply in replies]
 
-    def _write(self, db: sqlite3.Connection, work: Work, replies: list[Reply | None]) -> None:
-        self._file.begin(db)
-        error = self._transact(db, work, replies)
+    def _write(
+        self,
+        db: sqlite3.Connection,
+        work: Work,
+        replies: list[Reply | None],
+        meanwhile: Callable[[], None] | None,
+    ) -> None:
+        self._file.begin(db, meanwhile)
+        error = self._transact(db, work, replies, meanwhile)
         if error is None:
             return
         if isinstance(error, LedgerFull):
@@ -116,7 +126,11 @@ class SqliteLedger:
             replies[item[0]] = self._transact(db, [item], replies) or replies[item[0]]
 
     def _transact(
-        self, db: sqlite3.Connection, work: Work, replies: list[Reply | None]
+        self,
+        db: sqlite3.Connection,
+        work: Work,
+        replies: list[Reply | None],
+        meanwhile: Callable[[], None] | None = None,
     ) -> Exception | None:
         """Write these in the transaction that has begun; on an error nothing of it is written."""
         batch = Batch(db, self._file.known_contracts, may_start=self._room())
@@ -131,6 +145,8 @@ class SqliteLedger:
         except BaseException:
             _roll_back(db)
             raise
+        if meanwhile is not None:
+            meanwhile()
         try:
             self._commit(db)
         except sqlite3.Error as error:

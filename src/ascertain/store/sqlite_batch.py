@@ -41,7 +41,7 @@ from ascertain.store.seal import (
     is_direct,
     seal_events,
 )
-from ascertain.store.sqlite_file import QUERIES, run, run_many
+from ascertain.store.sqlite_file import QUERIES, insert_many, run
 
 SALT_BYTES = 16
 
@@ -176,8 +176,8 @@ class Batch:
 
     def flush(self) -> None:
         """Write the events and payloads of all."""
-        run_many(self._db, "insert_event", self._events)
-        run_many(self._db, "put_payload", self._payloads)
+        insert_many(self._db, "insert_event", self._events)
+        insert_many(self._db, "put_payload", self._payloads)
 
     # ------------------------------------------------------------------------------------ reserve
 

@@ -7,12 +7,14 @@ not hold. So all connections are closed just before a fork; whoever needs one op
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError, LedgerLocked, LedgerNewer
@@ -32,6 +34,9 @@ _FORMS = {
     for name, query in QUERIES.items()
     if query.parameters != ("*",)
 }
+
+_VALUES = re.compile(r"VALUES\s*(\([^()]*\))")
+_SIZES = (64, 16, 4, 1)  # of few columns each: some releases of SQLite bind 999 values at most
 
 MAX_READERS = 8
 _CACHED_STATEMENTS = 512
@@ -57,9 +62,23 @@ def run(db: sqlite3.Connection, name: str, *values: object) -> sqlite3.Cursor:
     return db.execute(text, [values[place] for place in order])
 
 
-def run_many(db: sqlite3.Connection, name: str, rows: Iterable[Sequence[object]]) -> None:
-    """Run a named query, whose parameters appear in order, for each of the rows."""
-    db.executemany(_FORMS[name][0], rows)
+def insert_many(db: sqlite3.Connection, name: str, rows: Sequence[Sequence[object]]) -> None:
+    """Run a named INSERT, whose parameters appear in order, for all of the rows.
+
+    Many rows to a statement, in few sizes, which stay in the cache of statements.
+    """
+    done, left = 0, len(rows)
+    for size in _SIZES:
+        while left >= size:
+            text = _many_rows(name, size)
+            db.execute(text, [value for row in rows[done : done + size] for value in row])
+            done, left = done + size, left - size
+
+
+@cache
+def _many_rows(name: str, size: int) -> str:
+    """The text of a named INSERT with so many groups of values."""
+    return _VALUES.sub(lambda found: "VALUES " + ", ".join([found[1]] * size), _FORMS[name][0])
 
 
 class LedgerFile:
@@ -113,12 +132,13 @@ class LedgerFile:
         assert self._secret is not None
         return self._secret
 
-    def begin(self, db: sqlite3.Connection) -> None:
+    def begin(self, db: sqlite3.Connection, meanwhile: Callable[[], None] | None = None) -> None:
         """Begin a transaction that writes.
 
         Waits by itself: SQLite's own waiting soon sleeps for 0.1 s at a time, and a process that
         writes all the time would starve the others.
 
+        :param meanwhile: called before each time that it waits.
         :raises LedgerLocked: somebody else held the file for the whole of the timeout.
         """
         if db.in_transaction:  # left by an interrupt that struck between two statements
@@ -133,6 +153,8 @@ class LedgerFile:
                 typed_error = ledger_error(error, self.path)
                 if not isinstance(typed_error, LedgerLocked) or time.monotonic() >= give_up_at:
                     raise typed_error from error
+            if meanwhile is not None:
+                meanwhile()
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
@@ -335,7 +357,7 @@ def migrate(db: sqlite3.Connection, *, since: int, until: int | None = None) -> 
         for statement in _statements(script):
             db.execute(statement)
         run(db, "put_meta", "schema", str(number))
-    run_many(db, "put_rule", _RULE_ROWS)
+    insert_many(db, "put_rule", _RULE_ROWS)
 
 
 def _statements(script: str) -> Iterator[str]:
