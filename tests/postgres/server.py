@@ -85,20 +85,19 @@ class Server:
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self.bin / "postgres", "-D", self.data, *said],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent,
-                **self._as_user(),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._as_user(),
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 - one call of the system, no more
             )  # fmt: skip
         deadline = time.monotonic() + STARTS_WITHIN_S
         while True:
-            try:
+            with contextlib.suppress(psycopg.OperationalError):
                 psycopg.connect(self.url(), connect_timeout=5).close()
                 return self
-            except psycopg.OperationalError as error:
-                log = (self.folder / "log").read_text()
-                assert self._process.poll() is None, f"the server has ended:\n{log}"
-                assert time.monotonic() < deadline, f"the server does not start: {error}\n{log}"
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(0.01)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.01)
+            said = (self.folder / "log").read_text()
+            assert self._process.poll() is None, f"the server has ended:\n{said}"
+            assert time.monotonic() < deadline, f"the server does not start:\n{said}"
 
     def stop(self, how=signal.SIGINT):
         """SIGINT: at once and orderly; SIGQUIT: at once, as in a crash ("immediate")."""

@@ -12,6 +12,9 @@ from typing import Any
 from ascertain.errors import LedgerError, LedgerFull
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.rules.mac import Mac
+from ascertain.store.breakers import LedgerBreakers
+from ascertain.store.chain_reads import LedgerChains
+from ascertain.store.contexts import LedgerContexts
 from ascertain.store.ledger import (
     Advanced,
     Breakers,
@@ -26,14 +29,12 @@ from ascertain.store.place import path_of
 from ascertain.store.rows import to_record
 from ascertain.store.seal import chain_mac
 from ascertain.store.secret import given_secret
+from ascertain.store.sqlite_access import SqliteAccess
 from ascertain.store.sqlite_batch import Batch, Prepared, prepare_all
-from ascertain.store.sqlite_breakers import SqliteBreakers
-from ascertain.store.sqlite_chains import SqliteChains
-from ascertain.store.sqlite_context import SqliteContexts
 from ascertain.store.sqlite_errors import free_bytes, ledger_error, typed
 from ascertain.store.sqlite_file import LedgerFile, run
-from ascertain.store.sqlite_upkeep import bury, verify
 from ascertain.store.sqlite_vitals import vitals
+from ascertain.store.upkeep import bury, verify
 
 FREE_SPACE_FLOOR_BYTES = 16 * 1024 * 1024
 _LOOK_AT_SPACE_EVERY_S = 1.0
@@ -70,13 +71,14 @@ class SqliteLedger:
         self._file = LedgerFile(
             self.path, secret=given_secret(secret), busy_timeout_s=busy_timeout_s
         )
-        self.breakers: Breakers = SqliteBreakers(self._file)
+        self._access = SqliteAccess(self._file)
+        self.breakers: Breakers = LedgerBreakers(self._access)
         self._floor_bytes = free_space_floor_bytes
         self._space_known_until = 0.0
         self._has_room = True
         self._chain_mac: Mac | None = None
-        self.chains = SqliteChains(self._file)
-        self.contexts = SqliteContexts(self._file)
+        self.chains = LedgerChains(self._access)
+        self.contexts = LedgerContexts(self._access)
 
     # ------------------------------------------------------------------------------------ writing
 
@@ -232,14 +234,14 @@ class SqliteLedger:
 
     def verify(self, action_id: str | None = None) -> Iterator[str]:
         """Check the hash chains; yields one sentence per thing that does not hold."""
-        return verify(self._file, self._mac(), action_id)
+        return verify(self._access, self._mac(), action_id)
 
     def bury(self, *, closed_before: float, limit: int = 1000) -> int:
         """Reduce closed actions to tombstones (identity, state, reference); returns how many.
 
         What does not verify is left as it is, and so is what is disputed or under review.
         """
-        return bury(self._file, self._mac(), closed_before, limit)
+        return bury(self._access, self._mac(), closed_before, limit)
 
     def vitals(self) -> Vitals:
         """How it stands, for operators. Changes nothing, and reads no action."""
