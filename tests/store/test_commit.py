@@ -72,7 +72,7 @@ def test_an_interrupt_leaves_no_transaction_open(ledger, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ascertain.store.sqlite.Batch.flush", interrupted)
+    monkeypatch.setattr("ascertain.store.sqlite.SqliteBatch.flush", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ledger.submit([reserve_sent(wanted())])
     monkeypatch.undo()

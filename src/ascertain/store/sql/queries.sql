@@ -71,6 +71,10 @@ INSERT INTO contract (digest, json) VALUES (:digest, :json) ON CONFLICT (digest)
 -- name: by_id (id)
 SELECT {action} FROM action WHERE id = :id;
 
+-- name: hold (id)
+-- Nobody else changes the action until this transaction has ended.
+SELECT id FROM action WHERE id = :id;
+
 -- name: by_call_id (session, tenant, call_id)
 SELECT {action} FROM action WHERE session = :session AND tenant = :tenant AND call_id = :call_id;
 
@@ -420,4 +424,5 @@ ON CONFLICT (name) DO UPDATE SET circuit = excluded.circuit, why = excluded.why,
     changed_at = excluded.changed_at, opened_at = excluded.opened_at, cool_at = excluded.cool_at,
     try_at = excluded.try_at, prober = excluded.prober, probe_until = excluded.probe_until,
     n = excluded.n
-WHERE breaker.n = :before_n;
+WHERE breaker.n = :before_n
+RETURNING n;

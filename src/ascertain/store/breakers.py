@@ -1,4 +1,4 @@
-"""Circuit breakers in an SQLite ledger."""
+"""Circuit breakers in a ledger."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 
 from ascertain.errors import LedgerCorrupt
 from ascertain.model.breaker import BreakerRecord, Circuit
-from ascertain.store.sqlite_file import LedgerFile, run
+from ascertain.store.access import Access
 
 
-class SqliteBreakers:
-    """The :class:`~ascertain.store.ledger.Breakers` of an SQLite ledger."""
+class LedgerBreakers:
+    """The :class:`~ascertain.store.ledger.Breakers` of a ledger."""
 
-    def __init__(self, file: LedgerFile) -> None:
-        self._file = file
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     def all(self) -> list[BreakerRecord]:
         """Every breaker that has ever opened, by name."""
-        with self._file.reading() as db:
-            return [_record(row) for row in run(db, "breakers")]
+        with self._access.asking() as run:
+            return [_record(row) for row in run("breakers")]
 
     def turn(self, before: BreakerRecord, after: BreakerRecord) -> BreakerRecord:
         """Write ``after`` if nobody has turned it since ``before``; returns how it stands then."""
-        with self._file.transaction() as db:
+        with self._access.changing() as run:
             values = [*after[:1], str(after.circuit), *after[2:]]
-            if run(db, "turn_breaker", *values, before.n).rowcount:
+            if run("turn_breaker", *values, before.n):
                 return after
-            rows = [_record(row) for row in run(db, "breakers")]
+            rows = [_record(row) for row in run("breakers")]
         return next(row for row in rows if row.name == after.name)
 
 

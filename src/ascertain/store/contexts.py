@@ -1,5 +1,5 @@
-"""What sessions remember, read from an SQLite ledger; and the little that is written without an
-action: what the application itself says, and the clearing of what has expired.
+"""What sessions remember, read from a ledger; and the little that is written without an action:
+what the application itself says, and the clearing of what has expired.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from ascertain.model.session import Kept, Memory, Pledge, Remembered, SessionRec
 from ascertain.model.tables import State
 from ascertain.rules.context import TOO_LARGE
 from ascertain.store import context_rooms as rooms
+from ascertain.store.access import Access, first
+from ascertain.store.names import session_name
 from ascertain.store.rows import to_record
-from ascertain.store.sqlite_file import LedgerFile, run
 
 
-class SqliteContexts:
-    """The :class:`~ascertain.store.ledger.Contexts` of an SQLite ledger."""
+class LedgerContexts:
+    """The :class:`~ascertain.store.ledger.Contexts` of a ledger."""
 
-    def __init__(self, file: LedgerFile) -> None:
-        self._file = file
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     def session(self, tenant: str, session: str) -> SessionRecord | None:
         """Whose it is, at which version; None: nothing is remembered of it."""
-        with self._file.reading() as db:
-            row = run(db, "session_of", tenant, session).fetchone()
+        with self._access.asking() as run:
+            row = first(run("session_of", tenant, session))
         return None if row is None else SessionRecord(*row)
 
     def memory(self, tenant: str, session: str) -> Memory:
@@ -38,21 +39,16 @@ class SqliteContexts:
 
     def _read(self, tenant: str, session: str, *, whole: bool) -> Memory:
         values: list[tuple[Any, ...]] = []
-        undone: list[tuple[str]] = []
-        with self._file.reading() as db:
-            db.execute("BEGIN")
-            try:
-                row = run(db, "session_of", tenant, session).fetchone()
-                if row is None:
-                    return Memory(None)
-                if whole:
-                    values = run(db, "context_now", tenant, session).fetchall()
-                else:
-                    undone = run(db, "undone_of", tenant, session).fetchall()
-                pledges = run(db, "pledges_of", tenant, session).fetchall()
-            finally:
-                if db.in_transaction:
-                    db.execute("COMMIT")
+        undone: list[tuple[Any, ...]] = []
+        with self._access.one_moment() as run:
+            row = first(run("session_of", tenant, session))
+            if row is None:
+                return Memory(None)
+            if whole:
+                values = run("context_now", tenant, session)
+            else:
+                undone = run("undone_of", tenant, session)
+            pledges = run("pledges_of", tenant, session)
         return Memory(
             SessionRecord(*row),
             tuple(Remembered(*value) for value in values),
@@ -65,13 +61,13 @@ class SqliteContexts:
 
     def history(self, tenant: str, session: str) -> list[Remembered]:
         """Every value that is kept, oldest first, those that came late among them."""
-        with self._file.reading() as db:
-            return [Remembered(*row) for row in run(db, "context_of", tenant, session)]
+        with self._access.asking() as run:
+            return [Remembered(*row) for row in run("context_of", tenant, session)]
 
     def called(self, tenant: str, session: str, call_id: str) -> ActionRecord | None:
         """The action of a call of this session, by the framework's id of it."""
-        with self._file.reading() as db:
-            row = run(db, "by_call_id", session, tenant, call_id).fetchone()
+        with self._access.asking() as run:
+            row = first(run("by_call_id", session, tenant, call_id))
         return None if row is None else to_record(row)
 
     def say(
@@ -79,41 +75,39 @@ class SqliteContexts:
     ) -> str:
         """Write what the application itself knows, all or nothing; returns why not, or ''."""
         tenant, name = session.tenant, session.id
-        with self._file.transaction() as db:
-            row = run(db, "session_of", tenant, name).fetchone()
+        with self._access.changing(session_name(tenant, name)) as run:
+            row = first(run("session_of", tenant, name))
             if row is not None and row[2] != session.principal:
                 return rooms.FOREIGN
             if row is not None and row[7] <= now:
                 return rooms.EXPIRED
             kept = {value.key: len((value.value or "").encode()) for value in values}
-            current = run(db, "context_now", tenant, name).fetchall()
+            current = run("context_now", tenant, name)
             others = sum(len((old[2] or "").encode()) for old in current if old[0] not in kept)
             if others + sum(kept.values()) > limit_bytes:
                 return TOO_LARGE
             opened = (tenant, name, session.principal, session.epoch, now, session.expires_at)
-            run(db, "open_session", *opened)
+            run("open_session", *opened)
             for value in values:
-                version = run(db, "next_version", tenant, name).fetchone()[0]
+                version = run("next_version", tenant, name)[0][0]
                 said = (value.value, value.why, "", "", 0, now, now, kept[value.key])
-                run(db, "put_context", tenant, name, value.key, version, *said)
-                old = run(
-                    db, "kept_version", tenant, name, value.key, rooms.KEPT_VERSIONS
-                ).fetchone()
+                run("put_context", tenant, name, value.key, version, *said)
+                old = first(run("kept_version", tenant, name, value.key, rooms.KEPT_VERSIONS))
                 if old is not None:
-                    run(db, "forget_context", tenant, name, value.key, old[0], version)
+                    run("forget_context", tenant, name, value.key, old[0], version)
         return ""
 
     def renew(self, session: SessionRecord, *, now: float) -> bool:
         """Begin an expired session anew, with nothing remembered; False: it is somebody else's."""
         tenant, name = session.tenant, session.id
-        with self._file.transaction() as db:
-            row = run(db, "session_of", tenant, name).fetchone()
+        with self._access.changing(session_name(tenant, name)) as run:
+            row = first(run("session_of", tenant, name))
             if row is None or row[2] != session.principal:
                 return False
-            run(db, "clear_context", tenant, name)
-            run(db, "clear_pledges", tenant, name)
+            run("clear_context", tenant, name)
+            run("clear_pledges", tenant, name)
             anew = (session.principal, session.epoch, now, session.expires_at)
-            run(db, "renew_session", tenant, name, *anew)
+            run("renew_session", tenant, name, *anew)
         return True
 
     def clear_expired(self, *, before: float, now: float, limit: int = 100) -> int:
@@ -122,17 +116,17 @@ class SqliteContexts:
         Actions are left alone, and so is a session with an action that is still open: its outcome
         may be asked for. The session stays known as ended.
         """
-        with self._file.reading() as db:
-            ended = run(db, "sessions_expired", before, limit).fetchall()
+        with self._access.asking() as run:
+            ended = run("sessions_expired", before, limit)
         cleared = 0
         for tenant, name in ended:
-            with self._file.transaction() as db:
-                row = run(db, "session_of", tenant, name).fetchone()
+            with self._access.changing(session_name(tenant, name)) as run:
+                row = first(run("session_of", tenant, name))
                 alive = row is None or row[7] > before
-                if alive or run(db, "session_open_actions", tenant, name).fetchone()[0]:
+                if alive or run("session_open_actions", tenant, name)[0][0]:
                     continue
-                run(db, "clear_context", tenant, name)
-                run(db, "clear_pledges", tenant, name)
-                run(db, "session_cleared", tenant, name, now)
+                run("clear_context", tenant, name)
+                run("clear_pledges", tenant, name)
+                run("session_cleared", tenant, name, now)
                 cleared += 1
         return cleared

@@ -1,0 +1,313 @@
+"""The ledger in a database that speaks SQL, whichever it is: what the backends have in common.
+
+A backend says how it connects, how it writes the rows of a batch, and what its errors mean.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Generic, TypeVar
+
+from ascertain.errors import LedgerError, LedgerFull
+from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.rules.mac import Mac
+from ascertain.store.access import Access, first
+from ascertain.store.batch import Batch, Forms, Work, prepare_all
+from ascertain.store.beside import Run
+from ascertain.store.breakers import LedgerBreakers
+from ascertain.store.chain_reads import LedgerChains
+from ascertain.store.contexts import LedgerContexts
+from ascertain.store.ledger import (
+    Advanced,
+    Breakers,
+    Chains,
+    Contexts,
+    Filter,
+    Operation,
+    Reply,
+    Reserved,
+    Taken,
+)
+from ascertain.store.rows import to_record
+from ascertain.store.seal import chain_mac
+from ascertain.store.upkeep import bury, verify
+
+_BEATS_KEPT_S = 24 * 3600.0
+_AFTER_ALL_IDS = "~"
+_OPEN_STATES = frozenset({"prepared", "sent", "unknown"})
+
+D = TypeVar("D")
+"""The connection that writes."""
+
+Meanwhile = Callable[[], None] | None
+
+
+class SqlLedger(ABC, Generic[D]):
+    """The :class:`~ascertain.store.ledger.Ledger` by named queries."""
+
+    def __init__(self, url: str, access: Access, forms: Forms) -> None:
+        self.url = url
+        self._access = access
+        self._forms = forms
+        self._chain_mac: Mac | None = None
+        self.breakers: Breakers = LedgerBreakers(access)
+        self.chains: Chains = LedgerChains(access)
+        self.contexts: Contexts = LedgerContexts(access)
+
+    # -------------------------------------------------------------- what a backend does its own way
+
+    @abstractmethod
+    def secret(self) -> bytes:
+        """The key of intents and of the chain; lies outside the database."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all handles of this process; idempotent."""
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[D]:
+        """The connection that writes, for this thread alone."""
+
+    @abstractmethod
+    def _begin(self, db: D, meanwhile: Meanwhile = None) -> None:
+        """Begin a transaction that writes.
+
+        :param meanwhile: called before it waits for somebody else.
+        :raises LedgerError: it cannot be begun, and nothing was written.
+        """
+
+    @abstractmethod
+    def _commit(self, db: D) -> None: ...
+    @abstractmethod
+    def _roll_back(self, db: D) -> None:
+        """Undo what is not committed, if a transaction is open at all; never raises."""
+
+    @abstractmethod
+    def _batch(self, db: D) -> Batch:
+        """What writes the operations of one transaction."""
+
+    @abstractmethod
+    def _asking(self, db: D) -> Run:
+        """Queries on this connection, in its transaction or outside of one."""
+
+    @abstractmethod
+    def _wrote(self, batch: Batch) -> None:
+        """This has been committed."""
+
+    @abstractmethod
+    def _make_room(self, db: D) -> None:
+        """The disk was full: give back what can be given back. Outside of a transaction."""
+
+    @abstractmethod
+    def _typed(self, error: Exception) -> Exception:
+        """An error of the database as an error of the ledger; any other one as it is."""
+
+    def _is_passing(self, error: Exception) -> bool:
+        """Whether the same, done again at once, may well go through."""
+        del error
+        return False
+
+    # ------------------------------------------------------------------------------------ writing
+
+    def submit(
+        self, operations: Sequence[Operation], *, meanwhile: Meanwhile = None
+    ) -> list[Reply]:
+        """Write all in one durable transaction; an operation's own failure is its reply.
+
+        :param meanwhile: called as soon as there is nothing left but to wait, for the disk or for
+            another process, and then perhaps again; it must not raise.
+        :raises LedgerError: when nothing could be written at all (and nothing was).
+        """
+        mac = self._mac()
+        replies: list[Reply | None] = [None] * len(operations)
+        work = prepare_all(mac, self._forms, operations, replies)
+        if work:
+            with self._writing() as db:
+                self._write(db, work, replies, meanwhile)
+        return [_answered(reply) for reply in replies]
+
+    def _write(
+        self, db: D, work: Work, replies: list[Reply | None], meanwhile: Meanwhile
+    ) -> None:
+        self._begin(db, meanwhile)
+        error = self._transact(db, work, replies, meanwhile)
+        if error is None:
+            return
+        if isinstance(error, LedgerFull):
+            self._make_room(db)
+            work = sorted(work, key=lambda item: item[1].starts)  # outcomes first
+        elif len(work) == 1 and not self._is_passing(error):
+            replies[work[0][0]] = error
+            return
+        for done, item in enumerate(work):
+            try:
+                self._begin(db)
+            except LedgerError as outage:
+                if not done:
+                    raise
+                for place, _ in work[done:]:
+                    replies[place] = outage
+                return
+            replies[item[0]] = self._transact(db, [item], replies) or replies[item[0]]
+
+    def _transact(
+        self, db: D, work: Work, replies: list[Reply | None], meanwhile: Meanwhile = None
+    ) -> Exception | None:
+        """Write these in the transaction that has begun; on an error nothing of it is written."""
+        batch = self._batch(db)
+        try:
+            batch.write_all(work, replies)
+        except Exception as error:
+            self._roll_back(db)
+            return self._typed(error)
+        except BaseException:
+            self._roll_back(db)
+            raise
+        if meanwhile is not None:
+            meanwhile()
+        try:
+            self._commit(db)
+        except Exception as error:
+            self._roll_back(db)
+            if not self._is_written(db, work, replies):
+                return self._typed(error)
+        self._wrote(batch)
+        return None
+
+    def _is_written(self, db: D, work: Work, replies: Sequence[Reply | None]) -> bool:
+        try:
+            return is_written(self._asking(db), work, replies)
+        except Exception as error:
+            typed = self._typed(error)
+            if typed is error:
+                raise
+            raise typed from error
+
+    # ------------------------------------------------------------------------------------ reading
+
+    def get(self, action_id: str) -> ActionRecord | None:
+        """The action as it stands, or None."""
+        with self._access.asking() as run:
+            row = first(run("by_id", action_id))
+        return to_record(row) if row else None
+
+    def find(self, query: Filter) -> list[ActionRecord]:
+        """The actions that fit, newest first.
+
+        Cost: by session, what is in the session; open or review only, what is open; else the pages
+        from the newest to the last one that fits.
+        """
+        select = [query.tenant, query.session, query.turn, query.chain, query.tool, query.state]
+        page = [query.before_id or _AFTER_ALL_IDS, query.limit]
+        if query.session is not None:
+            name = "find_session"
+            flags = [int(query.open_only), int(query.review_only)]
+        elif query.open_only or query.state in _OPEN_STATES:
+            name, flags = "find_open", [int(query.review_only)]
+        else:
+            name, flags = "find_review" if query.review_only else "find_all", []
+        with self._access.asking() as run:
+            rows = run(name, *select, *flags, *page)
+        return [to_record(row) for row in rows]
+
+    def events(self, action_id: str) -> list[EventRecord]:
+        """What happened to the action, oldest first; empty for a tombstone."""
+        with self._access.asking() as run:
+            rows = run("events_of", action_id)
+        return [EventRecord(row[0], row[1], row[2] or None, *row[3:12]) for row in rows]
+
+    def arguments(self, action_id: str) -> str | None:
+        """The stored arguments (JSON); None when there are none any more."""
+        return self._payload(action_id, "args")
+
+    def result(self, action_id: str) -> str | None:
+        """The stored result (JSON); None when there is none."""
+        return self._payload(action_id, "result")
+
+    def contract(self, digest: str) -> str | None:
+        """The contract (JSON) that was in force under this digest."""
+        json: str | None = self._one("contract_of", digest)
+        return json
+
+    def next_due_at(self) -> float | None:
+        """When the next action is due; None when none is."""
+        at: float | None = self._one("next_due")
+        return at
+
+    def holders(self, now: float) -> list[str]:
+        """Whose leases hold right now."""
+        with self._access.asking() as run:
+            return [owner for (owner,) in run("holders", now)]
+
+    def counts(self) -> dict[str, int]:
+        """Open actions by state, plus ``review`` and ``disputed``; cost grows with what is open."""
+        with self._access.asking() as run:
+            counts: dict[str, int] = dict(run("count_open"))
+            ((review, disputed),) = run("count_review")
+        return {**counts, "review": review, "disputed": disputed}
+
+    def last_heartbeat(self) -> float | None:
+        """When a worker was last seen; None: never, or not for a day."""
+        at: float | None = self._one("last_beat")
+        return at
+
+    # --------------------------------------------------------------------------------- upkeep
+
+    def verify(self, action_id: str | None = None) -> Iterator[str]:
+        """Check the hash chains; yields one sentence per thing that does not hold."""
+        return verify(self._access, self._mac(), action_id)
+
+    def bury(self, *, closed_before: float, limit: int = 1000) -> int:
+        """Reduce closed actions to tombstones (identity, state, reference); returns how many.
+
+        What does not verify is left as it is, and so is what is disputed or under review.
+        """
+        return bury(self._access, self._mac(), closed_before, limit)
+
+    def heartbeat(self, owner: str, now: float) -> None:
+        """A worker says that it is alive."""
+        with self._access.changing() as run:
+            run("beat", owner, now)
+            run("forget_beats", now - _BEATS_KEPT_S)
+
+    def _payload(self, action_id: str, what: str) -> str | None:
+        body: str | None = self._one("payload_of", action_id, what)
+        return body
+
+    def _one(self, name: str, *values: object) -> Any:
+        with self._access.asking() as run:
+            row = first(run(name, *values))
+        return row[0] if row else None
+
+    def _mac(self) -> Mac:
+        if self._chain_mac is None:
+            self._chain_mac = chain_mac(self.secret())
+        return self._chain_mac
+
+
+def is_written(run: Run, work: Work, replies: Sequence[Reply | None]) -> bool:
+    """Whether a transaction whose COMMIT gave an error is in the ledger all the same.
+
+    Events tell by their hash. Leases and schedules have none: the row tells, if nobody has changed
+    it since.
+    """
+    for place, prepared in reversed(work):
+        reply = replies[place]
+        if isinstance(reply, Taken) and reply.records:
+            record = reply.records[-1]
+        elif isinstance(reply, Advanced) or (isinstance(reply, Reserved) and reply.via == "new"):
+            record = reply.record
+        else:
+            continue
+        if prepared.events:
+            return bool(run("has_event", record.id, record.n, record.head))
+        row = first(run("by_id", record.id))
+        return row is not None and to_record(row) == record
+    return False
+
+
+def _answered(reply: Reply | None) -> Reply:
+    assert reply is not None
+    return reply
