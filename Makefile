@@ -46,7 +46,7 @@ test: $(dev) ## Run the tests (ARGS='-k word' goes to pytest; COVER=1 wants all 
 check: $(dev) ## Lint, format, types (mypy and pyright), layers, rules of the repository
 	@$(bin)/python scripts/check.py
 
-bench: $(dev) ## Measure: disk, raw floor, guarded write and read, with ratios
+bench: .venv/.stamp-bench ## Measure: raw floors, rivals, the product; ratios (ARGS='--quick --only calls')
 	@$(bin)/python bench/run.py $(ARGS)
 
 prove: $(dev) ## The proof at gate size: fault table, search, mutants, kills; prints its tables

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
+
+from kept import Measured
 
 from ascertain import Ascertain
 
@@ -20,23 +20,11 @@ HERE = Path(__file__).resolve().parent
 NOTE = "x" * 120
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """One measurement: calls per second, times of a call, CPU of the whole process per call."""
-
-    callers: int
-    calls: int
-    per_s: float
-    p50_ms: float
-    p99_ms: float
-    cpu_us: float
-
-
 class Shop:
     """An app with one guarded write and one guarded read, whose bodies do nothing."""
 
-    def __init__(self, folder: Path) -> None:
-        self.app = Ascertain(f"sqlite:///{folder}/ledger.db", worker="none")
+    def __init__(self, url: str, **how: Any) -> None:
+        self.app = Ascertain(url, worker="none", **how)
 
         @self.app.tool(identity=["order_id"], key_lifetime="24h")
         async def create(order_id: str, amount: int, note: str) -> dict:
@@ -67,10 +55,10 @@ class Shop:
 
 
 @contextmanager
-def shop() -> Iterator[Shop]:
-    """A fresh ledger on the disk beside the code, like the floor's."""
+def shop(url: str | None = None, **how: Any) -> Iterator[Shop]:
+    """A fresh ledger on the disk beside the code, like the floor's, or the one that is named."""
     with tempfile.TemporaryDirectory(dir=HERE, prefix=".product-") as folder:
-        made = Shop(Path(folder))
+        made = Shop(url or f"sqlite:///{folder}/ledger.db", **how)
         try:
             yield made
         finally:
@@ -197,22 +185,6 @@ def replays(made: Shop, calls: int) -> Measured:
         return _measured(1, took, time.perf_counter() - began, time.process_time() - cpu)
 
     return asyncio.run(run())
-
-
-def import_ms(times: int = 5) -> float:
-    """``import ascertain`` in a fresh process, over a bare interpreter; median."""
-    return _process_ms("import ascertain", times) - _process_ms("pass", times)
-
-
-def _process_ms(code: str, times: int) -> float:
-    import subprocess
-
-    took = []
-    for _ in range(times):
-        began = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)
-        took.append((time.perf_counter() - began) * 1e3)
-    return median(took)
 
 
 def _measured(callers: int, took: list[float], wall_s: float, cpu_s: float) -> Measured:

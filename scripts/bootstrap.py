@@ -1,6 +1,6 @@
 """Build `.venv` with what a make target needs, once; a second time only looks at the stamp.
 
-    python3 scripts/bootstrap.py demo|dev
+    python3 scripts/bootstrap.py demo|dev|bench
 
 Starts on any Python from 3.6 on: if it is not one that the package supports, it looks for one that
 is. Two of these at the same time wait for each other.
@@ -19,10 +19,12 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 LOWEST, BELOW = (3, 11), (3, 14)
-EXTRAS = {"dev": "dev", "demo": "cli,httpx,requests,testing"}
+EXTRAS = {"demo": "cli,httpx,requests,testing", "dev": "dev", "bench": "dev,bench"}
+# From small to large: each holds those before it.
 PURPOSE = {
-    "dev": "what the checks, the tests and the proofs need",
     "demo": "what the demo needs",
+    "dev": "what the checks, the tests and the proofs need",
+    "bench": "what the bench compares with",
 }
 
 
@@ -70,8 +72,9 @@ def stamp_text():
 
 
 def stamps_that_serve(wanted):
-    """The larger set serves the demo too."""
-    return [VENV / f".stamp-{name}" for name in ({wanted, "dev"} & set(PURPOSE))]
+    """A larger set serves a smaller one too."""
+    sizes = list(PURPOSE)
+    return [VENV / f".stamp-{name}" for name in sizes[sizes.index(wanted) :]]
 
 
 def is_current(wanted):

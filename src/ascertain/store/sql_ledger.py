@@ -128,9 +128,7 @@ class SqlLedger(ABC, Generic[D]):
                 self._write(db, work, replies, meanwhile)
         return [_answered(reply) for reply in replies]
 
-    def _write(
-        self, db: D, work: Work, replies: list[Reply | None], meanwhile: Meanwhile
-    ) -> None:
+    def _write(self, db: D, work: Work, replies: list[Reply | None], meanwhile: Meanwhile) -> None:
         self._begin(db, meanwhile)
         error = self._transact(db, work, replies, meanwhile)
         if error is None:

@@ -1,0 +1,61 @@
+"""Other ways to make an action durable, on the same store in the same run."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import product
+from kept import Kept, Measured, Ratio, Size, rate
+
+HERE = Path(__file__).resolve().parent.parent
+RIVALS = {"DBOS": "dbos_actions.py", "LangGraph": "langgraph_actions.py"}
+CALLERS = 64
+
+
+def missing() -> str:
+    """Why they cannot be measured here; empty where they can."""
+    absent = [name for name in ("dbos", "langgraph") if importlib.util.find_spec(name) is None]
+    return f"not installed: {', '.join(absent)} (make bench installs them)" if absent else ""
+
+
+def measure(kept: Kept, size: Size) -> None:
+    actions = 200 if size.quick else 600
+    for _ in range(1 if size.quick else 3):
+        with product.shop() as shop:
+            kept.measure("SQLite, ours", lambda s=shop: product.writes(s, CALLERS, size.many))
+        for name, script in RIVALS.items():
+            with tempfile.TemporaryDirectory(dir=HERE, prefix=".rival-") as folder:
+                url = f"sqlite:///{folder}/rival.sqlite"
+                kept.measure(
+                    f"SQLite, {name}",
+                    lambda s=script, u=url, n=name: rival(kept, f"SQLite, {n}", s, u, actions),
+                )
+
+
+def ratios(kept: Kept) -> list[Ratio]:
+    return [
+        Ratio(
+            what="64 callers on SQLite, over DBOS, a workflow per action",
+            value=kept.over("SQLite, ours", "SQLite, DBOS", rate), bar=30, dream=60,
+        ),
+        Ratio(
+            what="64 callers on SQLite, over LangGraph's checkpointer",
+            value=kept.over("SQLite, ours", "SQLite, LangGraph", rate),
+        ),
+    ]  # fmt: skip
+
+
+def rival(kept: Kept, name: str, script: str, url: str, actions: int) -> Measured:
+    """One of them in a process of its own; what it asserted of its settings is kept too."""
+    command = [sys.executable, str(HERE / "rivals" / script), url, str(CALLERS), str(actions)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
+    if done.returncode:
+        sys.exit(f"{name} could not be measured:\n{done.stderr[-2000:]}")
+    said = json.loads(done.stdout.splitlines()[-1])
+    kept.settings[name] = f"{said.pop('what')}, {said.pop('settings')}"
+    return Measured(**said)
