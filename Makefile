@@ -27,6 +27,12 @@ bootstrap_needs := pyproject.toml scripts/bootstrap.py $(look_closer)
 	@$(PYTHON) scripts/bootstrap.py $*
 
 .PRECIOUS: .venv/.stamp-%
+# A Redis for the tests of sessions, beside the Valkey that comes as a wheel. Where there is none to
+# be had, this says so and is tried again the next time.
+redis := .venv/redis/redis-server
+$(redis): scripts/redis_server.py | $(dev)
+	@$(bin)/python scripts/redis_server.py
+
 .PHONY: help demo test check bench prove docs console fmt clean look-closer
 look-closer:
 
@@ -39,7 +45,7 @@ help: ## Show this list
 demo: $(demo_env) ## Agent, providers and crashes before your eyes (SABOTAGE=new-key breaks one rule)
 	@$(bin)/ascertain demo $(if $(SABOTAGE),--sabotage $(SABOTAGE))
 
-test: $(dev) ## Run the tests (ARGS='-k word' goes to pytest; COVER=1 wants all branches taken)
+test: $(dev) $(redis) ## Run the tests (ARGS='-k word' goes to pytest; COVER=1 wants all branches taken)
 	@$(bin)/python $(if $(COVER),scripts/cover.py,-m pytest) \
 	  tests --ignore=tests/prove -n $(JOBS) --dist loadfile $(ARGS)
 

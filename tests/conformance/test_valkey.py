@@ -1,8 +1,10 @@
-"""Valkey as a session store: against everything that one must do, and beside a ledger."""
+"""Valkey and Redis as session stores: against everything that one must do, and beside a ledger."""
 
 import json
+import sys
 
 import pytest
+import redis
 import valkey
 
 from ascertain.store.sessions import ProjectedContexts, SessionStoreDown
@@ -13,9 +15,14 @@ from tests.conformance import valkey_server
 from tests.conformance.sqlite_place import SqlitePlace
 
 
+@pytest.fixture(scope="module", params=valkey_server.KINDS)
+def kind(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def server_url():
-    with valkey_server.running() as (url, _):
+def server_url(kind):
+    with valkey_server.running(kind) as (url, _):
         yield url
 
 
@@ -26,23 +33,34 @@ def client(server_url):
         yield client
 
 
-class TestValkey(SessionStoreConformance):
+def test_what_is_tested_is_a_valkey_9_and_a_redis_7(kind, client, capsys):
+    """Or newer ones; which, the report of the tests says."""
+    about = client.info("server")
+    name = about.get("server_name", "redis")
+    version = about[f"{name}_version"]
+    with capsys.disabled():
+        print(f" [{name} {version}] ", end="")
+    assert name == kind
+    assert int(version.partition(".")[0]) >= {"valkey": 9, "redis": 7}[name]
+
+
+class TestServer(SessionStoreConformance):
     @pytest.fixture
     def store(self, server_url, client):
         store = ValkeySessions(server_url)
         yield store
         store.close()
 
-    def test_it_is_one_round_trip_and_one_key_with_its_tag(self, store, client):
-        """So that a cluster keeps a session in one place."""
-        assert key_of("t", "chat") == "ascertain:{t:chat}:context"
+    def test_each_verb_is_one_round_trip_to_one_key(self, store, client):
+        """By the server's own count: a script, what it calls itself, and nothing else."""
         store.project(session(1), values('"x"'), 60.0)  # loads the scripts
         store.serve(session(1))
-        before = client.info("commandstats")["cmdstat_evalsha"]["calls"]
-        store.project(session(2), values('"y"'), 60.0)
-        store.serve(session(2))
-        after = client.info("commandstats")["cmdstat_evalsha"]["calls"]
-        assert after - before == 2
+        with valkey_server.commands(client) as asked:
+            store.project(session(2), values('"y"'), 60.0)
+        assert asked == {"evalsha": 1, "hmget": 1, "hset": 1, "pexpire": 1}
+        with valkey_server.commands(client) as asked:
+            store.serve(session(2))
+        assert asked == {"evalsha": 1, "hmget": 1}
         assert client.keys() == [b"ascertain:{t:chat}:context"]
 
     def test_what_is_kept_ends_by_itself(self, store, client):
@@ -95,6 +113,18 @@ def test_a_server_that_is_not_there_is_down_and_has_a_url_without_password():
     (sentence,) = store.findings()
     assert "cannot be seen" in sentence
     assert "secret" not in sentence
+
+
+class TestRedisPy(SessionStoreConformance):
+    """The client that is taken where it is what is installed."""
+
+    @pytest.fixture
+    def store(self, server_url, client, monkeypatch):
+        monkeypatch.setitem(sys.modules, "valkey", None)  # as if it were not there
+        store = ValkeySessions(server_url)
+        assert isinstance(store._client, redis.Redis)
+        yield store
+        store.close()
 
 
 class ProjectedPlace(SqlitePlace):

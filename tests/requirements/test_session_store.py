@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import threading
+import time
 
 import pytest
 import valkey
@@ -13,10 +16,10 @@ from ascertain.store.sessions_valkey import key_of
 from tests.conformance import valkey_server
 
 
-@pytest.fixture
-def server(tmp_path):
+@pytest.fixture(params=valkey_server.KINDS)
+def server(tmp_path, request):
     """A server of the test's own, which may be killed."""
-    server = valkey_server.Server(tmp_path).start()
+    server = valkey_server.Server(tmp_path, request.param).start()
     yield server
     server.kill()
 
@@ -47,6 +50,25 @@ def desk(server, tmp_path):
     desk.app.close()
 
 
+def until(true, within_s=5.0):
+    """Wait for what follows beside the call."""
+    deadline = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < deadline, "it never came to that"
+        threading.Event().wait(0.002)
+
+
+def evict(server):
+    """The server has no room any more, and makes some; nor has it any for what comes after."""
+    with valkey.Valkey.from_url(server.url) as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        client.config_set("maxmemory", 1)
+        with pytest.raises(valkey.exceptions.OutOfMemoryError):
+            client.set("filler", "x")
+        assert client.info("stats")["evicted_keys"] == 1
+    assert kept(server) is None
+
+
 def kept(server):
     """What the server keeps of the session: its version, once the projection has followed."""
     with valkey.Valkey.from_url(server.url) as client:
@@ -60,6 +82,27 @@ def test_req_S11_what_is_committed_is_projected_beside_the_call(desk, server):
         assert kept(server) == b"1"
 
 
+def test_req_S04_a_context_commit_is_one_script_and_one_round_trip(desk, server):
+    """By the server's own count, scripts' own commands included; so is each look."""
+    with (
+        valkey.Valkey.from_url(server.url) as client,
+        desk.app.session("chat-42", principal="u7") as session,
+    ):
+        version = functools.partial(client.hget, key_of("default", "chat-42"), "version")
+        desk.query(phone="1")  # a server that has just begun is sent the scripts
+        until(lambda: version() == b"1")
+        session.context()
+        with valkey_server.commands(client) as asked:
+            desk.query(phone="2")
+            until(lambda: version() == b"2")
+        del asked["hget"]  # the test's own look at it
+        assert asked == {"evalsha": 1, "hmget": 1, "hset": 1, "pexpire": 1}
+        with valkey_server.commands(client) as asked:
+            assert desk.refund().confirmed
+        assert asked == {"evalsha": 1, "hmget": 1}
+    assert desk.refunded == ["order-of-2"]
+
+
 @pytest.mark.parametrize("loss", ["flush", "evict", "kill", "kill and start"])
 def test_req_S11_nothing_that_is_lost_is_a_fact(desk, server, loss, caplog):
     """The refund finds its order, at its version, without asking the provider again."""
@@ -70,8 +113,7 @@ def test_req_S11_nothing_that_is_lost_is_a_fact(desk, server, loss, caplog):
             with valkey.Valkey.from_url(server.url) as client:
                 client.flushall()
         elif loss == "evict":
-            with valkey.Valkey.from_url(server.url) as client:
-                client.delete(key_of("default", "chat-42"))
+            evict(server)
         else:
             server.kill()
         if loss == "kill and start":
