@@ -33,7 +33,7 @@ redis := .venv/redis/redis-server
 $(redis): scripts/redis_server.py | $(dev)
 	@$(bin)/python scripts/redis_server.py
 
-.PHONY: help demo test check bench prove docs console fmt clean look-closer
+.PHONY: help demo test check bench prove linear docs console fmt clean look-closer
 look-closer:
 
 help: ## Show this list
@@ -55,8 +55,11 @@ check: $(dev) ## Lint, format, types (mypy and pyright), layers, rules of the re
 bench: .venv/.stamp-bench ## Measure: raw floors, rivals, the product; ratios (ARGS='--quick --only calls')
 	@$(bin)/python bench/run.py $(ARGS)
 
-prove: $(dev) ## The proof at gate size: fault table, search, mutants, kills; prints its tables
+prove: $(dev) $(redis) ## The proof at gate size: fault table, search, mutants, kills; prints its tables
 	@JOBS=$(JOBS) $(bin)/python scripts/prove.py $(ARGS)
+
+linear: $(dev) $(redis) ## Check more histories of sessions (HISTORIES=20000 is 10,000,000 operations)
+	@$(bin)/python -m tests.linear.run --histories $(or $(HISTORIES),1000) $(ARGS)
 
 docs: ## Build the documentation site
 	@echo 'make docs: not built yet. The pages are plain Markdown: read README.md and docs/.' >&2; exit 2

@@ -116,12 +116,14 @@ def _search(about: Hashable, ops: Sequence[Op], model: Model) -> Unexplained | N
     answered = sorted((op for op in ops if not op.pending), key=lambda op: op.start)
     pending = sorted((op for op in ops if op.pending), key=lambda op: op.start)
     ways = [_Way(0, 0, 0, model.initial)]
-    seen: set[_Way] = set(ways)
+    seen = _Seen()
     best, deepest = -1, ways[0]
     while ways:
         way = ways.pop()
         if way.first == len(answered):
             return None
+        if not seen.is_new(way):
+            continue
         done = way.first + way.ahead.bit_count()
         if done > best:
             best, deepest = done, way
@@ -130,19 +132,33 @@ def _search(about: Hashable, ops: Sequence[Op], model: Model) -> Unexplained | N
             if op.start > soonest:
                 break
             if not way.late >> place & 1:
-                for state in model.step(way.state, op):
-                    _go(ways, seen, way._replace(late=way.late | 1 << place, state=state))
+                ways += [
+                    way._replace(late=way.late | 1 << place, state=state)
+                    for state in model.step(way.state, op)
+                    if state != way.state  # what changes nothing may as well never happen
+                ]
         for place in sorted(next_ones, key=lambda one: -answered[one].end):
-            for state in model.step(way.state, answered[place]):
-                _go(ways, seen, _with(way, place, state))
+            ways += [_with(way, place, state) for state in model.step(way.state, answered[place])]
     _, stuck = _next(answered, deepest)
     return Unexplained(about, best, tuple(answered[place] for place in stuck), deepest.state)
 
 
-def _go(ways: list[_Way], seen: set[_Way], way: _Way) -> None:
-    if way not in seen:
-        seen.add(way)
-        ways.append(way)
+class _Seen:
+    """Ways that were gone. One that comes to the same with fewer pending operations spent has all
+    the ways out of one with more.
+    """
+
+    def __init__(self) -> None:
+        self._late: dict[tuple[int, int, Hashable], list[int]] = {}
+
+    def is_new(self, way: _Way) -> bool:
+        """Whether it leads anywhere that none before it did; from now on it does not."""
+        spent = self._late.setdefault((way.first, way.ahead, way.state), [])
+        if any(late & way.late == late for late in spent):
+            return False
+        spent[:] = [late for late in spent if late & way.late != way.late]
+        spent.append(way.late)
+        return True
 
 
 def _next(answered: Sequence[Op], way: _Way) -> tuple[float, list[int]]:
