@@ -102,7 +102,7 @@ class Crew:
                 try:
                     channel.recv()
                     continue
-                except EOFError:
+                except (EOFError, ConnectionResetError):
                     self._replace(seat)
                 left = task.operations - _asked(Path(task.notes))
                 if left > 0:

@@ -112,7 +112,7 @@ def test_keys_that_nobody_provides_are_found():
     assert tangles(tools, ["x"]) == []
 
 
-def test_rings_of_reads_are_found_and_other_ways_are_not():
+def test_rings_are_found_and_other_ways_are_not():
     ring = [tool("a", ["z"], ["x"]), tool("b", ["x"], ["y"]), tool("c", ["y"], ["z"])]
     assert [name for name, _ in tangles(ring, ())] == ["a", "b", "c"]
     assert tangles(ring, ())[0][1] == "can never run: a needs c needs b needs a"
@@ -122,6 +122,23 @@ def test_rings_of_reads_are_found_and_other_ways_are_not():
     assert tangles(line, ()) == []
     beside = [tool("a", ["x"], ["v"]), tool("b", ["y"], ["x"]), tool("c", ["x"], ["y"])]
     assert [name for name, _ in tangles(beside, ())] == ["b", "c"], "a is only before the ring"
+    assert tangles([*ring, tool("r", (), ["z"])], ()) == [], "another read begins it"
+    later = [*ring, tool("w", ["v"], ["z"], access="write"), tool("v", (), ["v"])]
+    assert tangles(later, ()) == [], "or what can run after another"
+
+
+@pytest.mark.parametrize("kinds", [("write", "write"), ("read", "write"), ("write", "read")])
+def test_a_ring_is_one_whatever_the_tools_do(kinds):
+    ring = [tool("a", ["y"], ["x"], access=kinds[0]), tool("b", ["x"], ["y"], access=kinds[1])]
+    told = [("a", "can never run: a needs b needs a"), ("b", "can never run: b needs a needs b")]
+    assert tangles(ring, ()) == told
+    assert tangles(ring, ["x"]) == []
+
+
+def test_a_tool_that_first_needs_what_only_it_provides_is_found():
+    alone = tool("a", ["token"], ["token"], access="write")
+    assert tangles([alone], ()) == [("a", "can never run: a needs a")]
+    assert tangles([alone, tool("login", (), ["token"], access="write")], ()) == []
 
 
 def test_a_read_that_needs_nothing_of_the_caller_runs_by_itself():

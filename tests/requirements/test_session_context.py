@@ -253,17 +253,30 @@ def test_req_S02_a_key_that_nobody_provides_is_refused_before_anything_is_sent(s
         assert refund().confirmed
 
 
-def test_req_S02_reads_of_which_each_needs_the_other_are_refused(shop):
-    @shop.app.read(provides=["b"], context={"a": "a"})
-    def one(a: str) -> dict:
-        return {"b": a}
+@pytest.mark.parametrize("kinds", [("read", "read"), ("write", "write"), ("read", "write")])
+def test_req_S02_tools_of_which_each_needs_the_other_are_refused(shop, kinds):
+    """At start-up, and where somebody calls one of them all the same; nothing runs."""
+    ran = []
 
-    @shop.app.read(provides=["a"], context={"b": "b"})
-    def two(b: str) -> dict:
-        return {"a": b}
+    def declare(name, needs, kind):
+        def body(given: str) -> dict:
+            ran.append(name)
+            return {name: given}
 
+        said = {"name": name, "provides": [name], "context": {"given": needs}}
+        if kind == "read":
+            return shop.app.read(**said)(body)
+        return shop.app.tool(identity=["given"], **said)(body)
+
+    one, two = declare("one", "two", kinds[0]), declare("two", "one", kinds[1])
     with pytest.raises(ContractError, match="can never run: one needs two needs one"):
         shop.app.open()
+    with shop.session():
+        for tool in (one, two):
+            with pytest.raises(ContractError, match="can never run"):
+                tool()
+    assert ran == []
+    assert shop.app.ledger.find(Filter()) == []
 
 
 # --------------------------------------------------------------------------------------- S03, F05

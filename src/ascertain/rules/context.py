@@ -157,39 +157,53 @@ def misfits(tool: Declaration) -> list[str]:
 def tangles(tools: Sequence[Declaration], session_keys: Iterable[str]) -> list[tuple[str, str]]:
     """What cannot be kept by all tools together: ``(tool, sentence)``.
 
-    A required key that nobody provides; read tools of which each needs the other first.
+    A required key that nobody provides; tools of which each needs another first, all the way round,
+    where nothing else provides what they need.
     """
     given = set(session_keys)
     providers: dict[str, list[Declaration]] = {}
     for tool in tools:
         for key in tool.contract.provides:
             providers.setdefault(key, []).append(tool)
-    found: list[tuple[str, str]] = []
+    found = [
+        (tool.contract.tool, f"needs {key!r}, which no tool provides")
+        for tool in tools
+        for key in tool.contract.required_context_keys
+        if key not in given and key not in providers
+    ]
+    unknown = {key for tool in tools for key in tool.contract.required_context_keys} - set(providers)
+    had = _can_be_had(tools, given | unknown)
     for tool in tools:
-        found += [
-            (tool.contract.tool, f"needs {key!r}, which no tool provides")
-            for key in tool.contract.required_context_keys
-            if key not in given and key not in providers
-        ]
-    for tool in tools:
-        ring = _ring(tool, providers, given)
+        ring = _ring(tool, providers, had)
         if ring:
             names = " needs ".join(ring)
             found.append((tool.contract.tool, f"can never run: {names}"))
     return found
 
 
+def _can_be_had(tools: Sequence[Declaration], given: set[str]) -> set[str]:
+    """All keys that some order of calls brings, beginning with these."""
+    had = set(given)
+    waiting = list(tools)
+    while True:
+        ready = [tool for tool in waiting if had.issuperset(tool.contract.required_context_keys)]
+        if not ready:
+            return had
+        waiting = [tool for tool in waiting if tool not in ready]
+        for tool in ready:
+            had |= tool.contract.provides.keys()
+
+
 def _ring(
-    first: Declaration, providers: Mapping[str, Sequence[Declaration]], given: set[str]
+    first: Declaration, providers: Mapping[str, Sequence[Declaration]], had: set[str]
 ) -> list[str]:
-    """The way from a read back to itself, where nothing but reads provides what each needs."""
+    """The way from a tool back to itself by keys that cannot be had."""
 
     def walk(tool: Declaration, way: list[str]) -> list[str]:
         for key in tool.contract.required_context_keys:
-            others = providers.get(key, ())
-            if key in given or any(not other.contract.is_read for other in others):
+            if key in had:
                 continue
-            for other in others:
+            for other in providers[key]:
                 name = other.contract.tool
                 if name == first.contract.tool:
                     return [*way, name]
@@ -197,7 +211,7 @@ def _ring(
                     return ring
         return []
 
-    return walk(first, [first.contract.tool]) if first.contract.is_read else []
+    return walk(first, [first.contract.tool])
 
 
 def undeclared(path: str, schema: Mapping[str, Any], defs: Mapping[str, Any]) -> bool:
