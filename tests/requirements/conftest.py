@@ -12,6 +12,7 @@ from ascertain import Absent, Ascertain, Budget, Found, Processing, key
 from ascertain.model.action import ActionRecord
 from ascertain.store.ledger import Filter
 from ascertain.testing.world import Provider, World
+from tests.requirements.remembering import Shop
 from tests.testing.world_refusals import REFUSALS
 
 SETTLING_S = 0.4
@@ -112,3 +113,11 @@ def desk(world, tmp_path):
     yield desk
     desk.app.close()
     desk.client.close()
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """An app whose tools share what a session remembers."""
+    shop = Shop(tmp_path)
+    yield shop
+    shop.app.close()

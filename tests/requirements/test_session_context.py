@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import pytest
 
-from ascertain import Ascertain, Budget, Found, NotSent
+from ascertain import Ascertain, Found, NotSent
 from ascertain.errors import (
     ContextTooLarge,
     ContractError,
@@ -23,78 +22,7 @@ from ascertain.errors import (
 from ascertain.model.session import SessionState
 from ascertain.rules.gate import Tiers
 from ascertain.store.ledger import Filter
-
-QUICK = Budget(turn_s=3.0, send_deadline_s=1.0, backoff_s=0.01, backoff_max_s=0.05)
-WAIT_S = 0.25
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Shop:
-    """Orders, and what was really refunded."""
-
-    def __init__(self, folder: Any, **options: Any) -> None:
-        self.clock = Clock()
-        said = {"worker": "none", "clock": self.clock, "tiers": Tiers(wait_s=WAIT_S)}
-        self.app = Ascertain(f"sqlite:///{folder}/ledger.db", **(said | options))
-        self.order = {"id": "A123", "status": "paid"}
-        self.asked: list[str] = []
-        self.refunded: list[str] = []
-        self.slow = threading.Event()
-        self.slow.set()
-
-    def session(self, id: str = "chat-42", **more: Any) -> Any:
-        return self.app.session(id, **({"principal": "u7"} | more))
-
-    def query(self, **said: Any) -> Any:
-        promises = {"provides": {"order_id": "id", "order_state": "status"}, "budget": QUICK}
-
-        @self.app.read(**(promises | said))
-        def query_order(phone: str = "555") -> dict:
-            self.asked.append(phone)
-            found = dict(self.order)
-            self.slow.wait(2.0)
-            return found
-
-        return query_order
-
-    def query_async(self) -> Any:
-        @self.app.read(provides={"order_id": "id", "order_state": "status"}, budget=QUICK)
-        async def query_order(phone: str = "555") -> dict:
-            self.asked.append(phone)
-            found = dict(self.order)
-            await asyncio.to_thread(self.slow.wait, 2.0)
-            return found
-
-        return query_order
-
-    def refund(self, **said: Any) -> Any:
-        promises = {"context": {"order_id": "order_id"}, "identity": ["order_id"], "budget": QUICK}
-
-        @self.app.tool(**(promises | said))
-        def refund(order_id: str, note: str = "") -> dict:
-            self.refunded.append(order_id)
-            return {"id": f"R-{order_id}"}
-
-        return refund
-
-    def first(self, action: Any) -> dict[str, Any]:
-        """What the first event of an action tells."""
-        return json.loads(self.app.ledger.events(action.id)[0].detail)
-
-
-@pytest.fixture
-def shop(tmp_path):
-    shop = Shop(tmp_path)
-    yield shop
-    shop.app.close()
-
+from tests.requirements.remembering import QUICK, WAIT_S, Beside, Shop, until
 
 # ---------------------------------------------------------------------------------------- S01, S12
 
@@ -103,13 +31,13 @@ def test_req_S01_a_dependent_tool_runs_only_once_the_earlier_result_is_committed
     """The refund is asked for while the query runs; it waits, and takes what was written."""
     query, refund = shop.query(), shop.refund()
     shop.slow.clear()
+    shop.once_a_call_waits(shop.slow.set)
     states: list[SessionState] = []
     with shop.session() as session:
         assert session.state is SessionState.IDLE
         with Beside(lambda: query(phone="1")):
-            _until(lambda: shop.asked)
+            until(lambda: shop.asked)
             states.append(session.state)
-            threading.Timer(0.05, shop.slow.set).start()
             action = refund()
         states.append(session.state)
     assert action.confirmed
@@ -166,13 +94,30 @@ async def test_req_S12_parallel_calls_wait_for_exactly_what_they_need(shop):
 
 
 def test_req_S12_calls_in_threads_wait_too(shop):
-    """The same for threads, with contexts copied into them."""
+    """The same for threads, with contexts copied into them: the answer comes once both wait."""
     query, refund = shop.query(), shop.refund()
+
+    @shop.app.tool(identity=["order_state"], context={"order_state": "order_state"}, budget=QUICK)
+    def mark(order_state: str) -> dict:
+        return {"id": order_state}
+
     shop.slow.clear()
-    with shop.session(), Beside(query), Beside(refund):
-        _until(lambda: shop.asked)
-        shop.slow.set()
+    waiting = set()
+
+    def one_more():
+        waiting.add(threading.get_ident())
+        if len(waiting) == 2:
+            shop.slow.set()
+
+    shop.once_a_call_waits(one_more)
+    with shop.session(), Beside(query):
+        until(lambda: shop.asked)
+        with Beside(refund), Beside(mark):
+            assert shop.refunded == []
+    assert len(waiting) == 2
     assert shop.refunded == ["A123"]
+    (marked,) = shop.app.ledger.find(Filter(tool="mark"))
+    assert marked.provider_ref == "paid"
     assert len(shop.asked) == 1
 
 
@@ -251,32 +196,6 @@ def test_req_S02_a_key_that_nobody_provides_is_refused_before_anything_is_sent(s
     shop.query()
     with shop.session():
         assert refund().confirmed
-
-
-@pytest.mark.parametrize("kinds", [("read", "read"), ("write", "write"), ("read", "write")])
-def test_req_S02_tools_of_which_each_needs_the_other_are_refused(shop, kinds):
-    """At start-up, and where somebody calls one of them all the same; nothing runs."""
-    ran = []
-
-    def declare(name, needs, kind):
-        def body(given: str) -> dict:
-            ran.append(name)
-            return {name: given}
-
-        said = {"name": name, "provides": [name], "context": {"given": needs}}
-        if kind == "read":
-            return shop.app.read(**said)(body)
-        return shop.app.tool(identity=["given"], **said)(body)
-
-    one, two = declare("one", "two", kinds[0]), declare("two", "one", kinds[1])
-    with pytest.raises(ContractError, match="can never run: one needs two needs one"):
-        shop.app.open()
-    with shop.session():
-        for tool in (one, two):
-            with pytest.raises(ContractError, match="can never run"):
-                tool()
-    assert ran == []
-    assert shop.app.ledger.find(Filter()) == []
 
 
 # --------------------------------------------------------------------------------------- S03, F05
@@ -451,7 +370,7 @@ def test_req_S04_a_late_first_send_looks_again(tmp_path):
         query()
         action = refund()
     assert action.state == "prepared"
-    _until(shop.app.recover)
+    until(shop.app.recover)
     action = action.refresh()
     assert tries == ["A123"]
     assert (action.state, action.reason) == ("rejected", "context_stale")
@@ -463,9 +382,7 @@ def test_req_S04_a_slow_provider_does_not_overwrite_a_newer_value(shop):
     shop.slow.clear()
     with shop.session() as session:
         with Beside(lambda: query(phone="slow")):
-            _until(lambda: shop.asked)
-            shop.slow.set()
-            shop.order = {"id": "B2", "status": "paid"}
+            until(lambda: shop.asked)
             # the slow one has read A123; B2 is asked for later, and written first
             submit = shop.app.ledger.submit
             second = threading.Event()
@@ -479,6 +396,8 @@ def test_req_S04_a_slow_provider_does_not_overwrite_a_newer_value(shop):
                 return submit(operations, **how)
 
             shop.app.ledger.submit = hold_back
+            shop.order = {"id": "B2", "status": "paid"}
+            shop.slow.set()
             other = Ascertain(shop.app.url, worker="none", clock=shop.clock)
             _declare_query(shop, other)
             with other.session("chat-42", principal="u7") as theirs:
@@ -552,7 +471,7 @@ def test_req_S06_a_late_result_is_waited_for_in_tiers_and_then_said(shop):
     shop.slow.clear()
     with shop.session():
         with Beside(query):
-            _until(lambda: shop.asked)
+            until(lambda: shop.asked)
             held = refund()
             shop.slow.set()
         assert held.reason == "context_pending"
@@ -581,7 +500,7 @@ def test_req_S09_a_blocked_call_tells_the_person_in_plain_words(shop):
     shop.slow.clear()
     with shop.session() as session:
         with Beside(query):
-            _until(lambda: shop.asked)
+            until(lambda: shop.asked)
             held = refund()
             shop.slow.set()
         assert held.say() == "Preparing your data; one moment, please."
@@ -639,7 +558,7 @@ def test_req_S16_evidence_ends_the_doubt_and_brings_the_value(tmp_path):
         assert open_ticket(y="1").state == "unknown"
         assert close_case().reason == "context_in_doubt"
         shop.refunded.append("the provider answers again")
-        _until(shop.app.recover)
+        until(shop.app.recover)
         assert close_case().provider_ref == "T900"
     shop.app.close()
 
@@ -777,102 +696,3 @@ def _declare_query(shop: Shop, app: Ascertain) -> None:
     @app.read(provides={"order_id": "id", "order_state": "status"}, budget=QUICK)
     def query_order(phone: str = "555") -> dict:
         return dict(shop.order)
-
-
-def _until(true: Any, within_s: float = 3.0) -> None:
-    waiting = threading.Event()
-    for _ in range(int(within_s / 0.005)):
-        if true():
-            return
-        waiting.wait(0.005)
-    raise AssertionError("it never came to that")
-
-
-class Beside:
-    """Run something in a thread of its own, in this session, until the block ends."""
-
-    def __init__(self, work: Any) -> None:
-        import contextvars
-
-        context = contextvars.copy_context()
-        self._errors: list[BaseException] = []
-
-        def run() -> None:
-            try:
-                context.run(work)
-            except BaseException as error:
-                self._errors.append(error)
-                raise
-
-        self._thread = threading.Thread(target=run)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._thread.join(10.0)
-        assert not self._thread.is_alive()
-        assert not self._errors
-
-
-# --------------------------------------------------------------------------------------------- S08
-
-CONFIG = """
-[tools.get_order]
-target = "tests.requirements.foreign_sdk:get_order"
-access = "read"
-provides = { order_id = "order.id" }
-budget = { turn_s = 2.0 }
-
-[tools.cancel]
-target = "tests.requirements.foreign_sdk:Client.cancel"
-identity = ["order_id"]
-context = { order_id = "order_id" }
-key_lifetime = "24h"
-refusals = [{ code = "SHIPPED" }]
-lookup = { target = "tests.requirements.foreign_sdk:find", absence_final_after = "10s" }
-"""
-
-
-def test_req_S08_third_party_tools_are_wrapped_by_configuration(shop, tmp_path):
-    """Nothing is changed in the library; its functions wait for each other all the same."""
-    from tests.requirements import foreign_sdk
-
-    (tmp_path / "ascertain.toml").write_text(CONFIG)
-    tools = shop.app.wrap_config(tmp_path / "ascertain.toml")
-    cancelled = len(foreign_sdk.cancelled)
-    with shop.session():
-        assert tools["get_order"](phone="1").confirmed
-        assert tools["cancel"]().provider_ref == "C-F1"
-    assert foreign_sdk.cancelled[cancelled:] == ["F1"]
-    assert tools["cancel"].contract.lookup.absence_final_after_s == 10.0
-    again = shop.app.wrap(foreign_sdk.get_order, access="read", name="other", provides=["order"])
-    assert again.name == "other"
-
-
-@pytest.mark.parametrize(
-    "text, words",
-    [
-        ("[tools", "is no TOML"),
-        ("[other]\nx = 1", "only \\[tools.NAME\\] tables"),
-        ("[tools.a]\naccess = 'read'", "target= names the function"),
-        ("[tools.a]\ntarget = 'nothing'", "names no function"),
-        ("[tools.a]\ntarget = 'no.such:thing'", "cannot be imported"),
-        ("[tools.a]\ntarget = 'json:nothing'", "cannot be imported"),
-        ("[tools.a]\ntarget = 'json:__name__'", "is a str, not a function"),
-        ("[tools.a]\ntarget = 'json:dumps'\naccess = 'both'", "'read' or 'write'"),
-        ("[tools.a]\ntarget = 'json:dumps'\npermission = 'x'", "needs code"),
-        ("[tools.a]\ntarget = 'json:dumps'\nbudget = { speed = 1 }", "budget is not understood"),
-        ("tools = 1", "only \\[tools.NAME\\] tables"),
-        (
-            "[tools.a]\ntarget = 'tests.requirements.foreign_sdk:get_order'\nmagic = 1",
-            "magic is not something",
-        ),
-    ],
-)
-def test_req_S08_what_a_configuration_cannot_say_is_refused(shop, tmp_path, text, words):
-    (tmp_path / "ascertain.toml").write_text(text)
-    with pytest.raises(ContractError, match=words):
-        shop.app.wrap_config(tmp_path / "ascertain.toml")
-    with pytest.raises(ContractError, match="cannot be read"):
-        shop.app.wrap_config(tmp_path / "another.toml")

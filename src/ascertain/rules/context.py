@@ -171,7 +171,9 @@ def tangles(tools: Sequence[Declaration], session_keys: Iterable[str]) -> list[t
         for key in tool.contract.required_context_keys
         if key not in given and key not in providers
     ]
-    unknown = {key for tool in tools for key in tool.contract.required_context_keys} - set(providers)
+    unknown = {key for tool in tools for key in tool.contract.required_context_keys} - set(
+        providers
+    )
     had = _can_be_had(tools, given | unknown)
     for tool in tools:
         ring = _ring(tool, providers, had)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
@@ -23,6 +23,7 @@ from ascertain.runtime.embedded import EmbeddedWorker
 from ascertain.runtime.hands import DEFAULT_LEASE_S, Hands
 from ascertain.runtime.observed import keep_face, keep_face_async
 from ascertain.runtime.promises import Promises, ReadPromises, contract_of
+from ascertain.runtime.refusing import Refusing
 from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_async_checks
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
@@ -244,18 +245,20 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         """Make a call for a tool of this app."""
         if self._embeds and not entry.contract.is_read:
             self._embedded.ensure()
-        return self._calls.call(entry, args, kwargs, options)
+        with Refusing(entry.name):
+            return self._calls.call(entry, args, kwargs, options)
 
-    def guarded_async(
+    async def guarded_async(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
-    ) -> Coroutine[Any, Any, Action[Any]]:
+    ) -> Action[Any]:
         """Make a call for a tool of this app on the running loop."""
         import asyncio
 
         self._loop = asyncio.get_running_loop()
         if self._embeds and not entry.contract.is_read and self._task is None:
             self._embedded.ensure()
-        return self._calls.call_async(entry, args, kwargs, options)
+        with Refusing(entry.name):
+            return await self._calls.call_async(entry, args, kwargs, options)
 
     # -- afterwards -----------------------------------------------------------------------------
 

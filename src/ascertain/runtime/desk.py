@@ -24,6 +24,7 @@ from ascertain.runtime.batching import items_in
 from ascertain.runtime.calls import Calls
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.memory import SessionMemory
+from ascertain.runtime.refusing import Refusing
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session
 from ascertain.runtime.sync import SyncDriver
@@ -156,20 +157,20 @@ class Desk:
         self, session: Session, tool: str, arguments: dict[str, Any] | str, call_id: str | None
     ) -> Action[Any]:
         """An agent's tool call, checked as strictly as a Python call."""
-        entry = self._called(tool)
-        kwargs = _fillable(entry, arguments)
-        if entry.is_async:
-            raise NotAllowed(f"{tool} is an async tool; use `await session.call_async(...)`.")
-        with session.acting():
+        with Refusing(tool, session), session.acting():
+            entry = self._called(tool)
+            kwargs = _fillable(entry, arguments)
+            if entry.is_async:
+                raise NotAllowed(f"{tool} is an async tool; use `await session.call_async(...)`.")
             return self._calls.call(entry, (), kwargs, Options(call_id=call_id))
 
     async def call_by_name_async(
         self, session: Session, tool: str, arguments: dict[str, Any] | str, call_id: str | None
     ) -> Action[Any]:
         """The same on the running loop."""
-        entry = self._called(tool)
-        kwargs = _fillable(entry, arguments)
-        with session.acting():
+        with Refusing(tool, session), session.acting():
+            entry = self._called(tool)
+            kwargs = _fillable(entry, arguments)
             return await self._calls.call_async(entry, (), kwargs, Options(call_id=call_id))
 
     def _called(self, tool: str) -> Entry:
