@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 
 LATE_S = 0.12
-"""Longer than a client waits: what comes late was given up before."""
+"""Longer than a client waits."""
 FATES = {"lose the reply": 0.006, "swallow the reply": 0.003, "lose the request": 0.006,
          "bring the request late": 0.006}  # fmt: skip
 
@@ -66,7 +66,7 @@ class LosingLine:
                 if fate == "lose the request":
                     return
                 if fate == "bring the request late":
-                    await asyncio.wait([asyncio.ensure_future(asked.read(1))], timeout=LATE_S)
+                    await _given_up(asked)
                 upstream.write(request)
                 reply = await replies.read(1 << 20)
                 if fate == "lose the reply" or not reply:
@@ -90,3 +90,14 @@ class LosingLine:
                 return fate
             dice -= share
         return ""
+
+
+async def _given_up(asked: asyncio.StreamReader) -> None:
+    """Until the client has closed its connection, or should have."""
+    gone = asyncio.ensure_future(asked.read(1))
+    await asyncio.wait([gone], timeout=LATE_S)
+    if not gone.done():
+        gone.cancel()
+        await asyncio.wait([gone])
+    elif gone.exception() is None:
+        assert gone.result() == b"", "a client asks one thing at a time"
