@@ -685,6 +685,37 @@ def test_req_S07_clearing_never_touches_an_action(tmp_path):
     shop.app.close()
 
 
+async def test_req_S07_a_worker_clears_what_ended_sessions_remember(tmp_path):
+    """By itself; the session stays known as ended, its actions stay, and what is open keeps all."""
+    shop = Shop(tmp_path, session_ttl="1h")
+    query, refund = shop.query_async(), shop.refund()
+
+    @shop.app.tool(identity=["y"], provides={"ticket": "id"}, budget=QUICK)
+    def open_ticket(y: str) -> dict:
+        raise TimeoutError
+
+    async with shop.session() as session:
+        await query(phone="1")
+        assert (await session.call_async("refund", {})).confirmed
+    async with shop.session("chat-43") as other:
+        await query(phone="2")
+        unresolved = await other.call_async("open_ticket", {"y": "1"})
+    shop.clock.now += 3601
+    await shop.app.make_worker().drain()
+    contexts = shop.app.ledger.contexts
+    assert contexts.history("default", "chat-42") == []
+    assert contexts.session("default", "chat-42").version == 2
+    assert [value.key for value in contexts.history("default", "chat-43")] == [
+        "order_id", "order_state",
+    ]  # fmt: skip
+    assert unresolved.refresh().state == "unknown"
+    (refunded,) = shop.app.ledger.find(Filter(tool="refund"))
+    assert (refunded.state, refund.name) == ("confirmed", "refund")
+    with pytest.raises(SessionExpired):
+        await shop.session().call_async("refund", {})
+    shop.app.close()
+
+
 # ------------------------------------------------------------------------------------------- parts
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ascertain.errors import ContractError
+from tests.requirements.remembering import Beside, Shop, until
 
 CONFIG = """
 [tools.get_order]
@@ -17,7 +18,6 @@ budget = { turn_s = 2.0 }
 target = "tests.requirements.foreign_sdk:Client.cancel"
 identity = ["order_id"]
 context = { order_id = "order_id" }
-key_lifetime = "24h"
 refusals = [{ code = "SHIPPED" }]
 lookup = { target = "tests.requirements.foreign_sdk:find", absence_final_after = "10s" }
 """
@@ -37,6 +37,45 @@ def test_req_S08_third_party_tools_are_wrapped_by_configuration(shop, tmp_path):
     assert tools["cancel"].contract.lookup.absence_final_after_s == 10.0
     again = shop.app.wrap(foreign_sdk.get_order, access="read", name="other", provides=["order"])
     assert again.name == "other"
+
+
+def test_req_S08_wrapped_functions_wait_for_what_they_need(shop, tmp_path):
+    """The order is still being fetched; the cancellation waits for it, asking nobody again."""
+    from tests.requirements import foreign_sdk
+
+    (tmp_path / "ascertain.toml").write_text(CONFIG)
+    tools = shop.app.wrap_config(tmp_path / "ascertain.toml")
+    asked = len(foreign_sdk.asked)
+    foreign_sdk.answers.clear()
+    shop.once_a_call_waits(foreign_sdk.answers.set)
+    with shop.session(), Beside(lambda: tools["get_order"](phone="7")):
+        until(lambda: foreign_sdk.asked[asked:])
+        action = tools["cancel"]()
+    assert action.provider_ref == "C-F1"
+    assert [tier[0] for tier in shop.first(action)["tiers"]] == ["wait"]
+    assert foreign_sdk.asked[asked:] == ["7"]
+
+
+def test_req_S08_what_a_wrapped_function_did_is_found_by_the_configured_look_up(tmp_path):
+    """Its answer is lost; until its provider answers it is unknown, and it is not called again."""
+    from tests.requirements import foreign_sdk
+
+    shop = Shop(tmp_path, clock=None)
+    (tmp_path / "ascertain.toml").write_text(CONFIG)
+    tools = shop.app.wrap_config(tmp_path / "ascertain.toml")
+    cancelled = len(foreign_sdk.cancelled)
+    with shop.session():
+        tools["get_order"](phone="1")
+        foreign_sdk.answers.clear()
+        try:
+            action = tools["cancel"].options(deadline="0.3s")()
+            assert action.state == "unknown"
+        finally:
+            foreign_sdk.answers.set()
+        until(lambda: shop.app.recover() and action.refresh().confirmed)
+    assert action.refresh().provider_ref == "C-F1"
+    assert foreign_sdk.cancelled[cancelled:] == ["F1"]
+    shop.app.close()
 
 
 @pytest.mark.parametrize(
