@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from dataclasses import dataclass, replace
 from typing import TypedDict
@@ -460,6 +461,42 @@ def test_req_S05_who_consumes_a_key_joins_the_chain_of_its_writer(shop):
     assert [record.tool for record in chain] == ["refund", "query_order"]
     assert refund.name == "refund"
     other.close()
+
+
+def test_req_S05_a_chain_goes_along_into_threads_and_recovery_and_stands_in_every_line(
+    tmp_path, caplog
+):
+    """The ticket is opened in a thread and lost; recovery finds it; the log has one chain only."""
+    shop = Shop(tmp_path, clock=None)
+    found = []
+
+    @shop.app.tool(identity=["y"], provides={"ticket": "id"}, budget=replace(QUICK, turn_s=0.2))
+    def open_ticket(y: str) -> dict:
+        raise TimeoutError
+
+    @open_ticket.lookup()
+    def find_ticket(action):
+        if not found:
+            raise TimeoutError
+        return Found("T900")
+
+    @shop.app.tool(identity=["x"], context={"x": "ticket"}, budget=QUICK)
+    def close_case(x: str) -> dict:
+        return {"id": x}
+
+    caplog.set_level("INFO", "ascertain")
+    with shop.session() as session, session.chain("help") as chain:
+        with Beside(lambda: open_ticket(y="1")):
+            found.append("the provider answers again")
+        until(lambda: shop.app.recover() or session.context()["ticket"].state == "ready")
+        assert close_case().provider_ref == "T900"
+    records = shop.app.ledger.find(Filter(chain=chain.id))
+    assert sorted(record.tool for record in records) == ["close_case", "open_ticket"]
+    lines = [json.loads(line.message) for line in caplog.records if line.message[0] == "{"]
+    assert {line.get("chain") for line in lines} == {chain.id}
+    told = {(line["tool"], line["event"]) for line in lines}
+    assert {("open_ticket", "reserve"), ("open_ticket", "confirm"), ("close_case", "confirm")} <= told
+    shop.app.close()
 
 
 # ------------------------------------------------------------------------------------ S06, S09, S16
