@@ -1,6 +1,6 @@
 """Query, then refund: what an agent does for one person, and a naive store that it may run on.
 
-    python -m tests.requirements.refunds LEDGER WORLD SESSIONS
+    python -m tests.requirements.refunds LEDGER WORLD PEOPLE [SESSION STORE]
 
 plays that many conversations at once and prints `done N` for each that has ended. The person says
 "refund my last order" once. The agent has both calls in hand at once: the query that finds the
@@ -29,9 +29,11 @@ def order_of(person: int, which: str = "new") -> str:
     return f"{which}-order-{person}"
 
 
-def agents_app(url: str, world: str) -> tuple[Ascertain, httpx.AsyncClient]:
+def agents_app(
+    url: str, world: str, sessions: str | None = None
+) -> tuple[Ascertain, httpx.AsyncClient]:
     """An app with the two tools."""
-    app = Ascertain(url, worker="none", lease_s=1.0, tiers=Tiers(wait_s=5.0))
+    app = Ascertain(url, worker="none", lease_s=1.0, tiers=Tiers(wait_s=5.0), sessions=sessions)
     client = app.watch(httpx.AsyncClient(base_url=world, timeout=10.0))
 
     @app.read(provides={"order_id": "id"}, budget=PATIENT)
@@ -70,9 +72,9 @@ async def converse(app: Ascertain, person: int) -> str:
     return str(refund.state)
 
 
-async def play(url: str, world: str, people: int) -> None:
+async def play(url: str, world: str, people: int, sessions: str | None = None) -> None:
     """All conversations at once."""
-    app, client = agents_app(url, world)
+    app, client = agents_app(url, world, sessions)
 
     async def one(person: int) -> None:
         state = await converse(app, person)
@@ -111,4 +113,4 @@ def naive(people: int, seed: int) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    asyncio.run(play(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    asyncio.run(play(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:]))

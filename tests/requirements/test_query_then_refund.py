@@ -12,9 +12,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import valkey
 
 from ascertain.store.ledger import Filter
 from ascertain.testing.world import Provider, World
+from tests.conformance import valkey_server
 from tests.requirements import refunds
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -31,13 +33,28 @@ def refunding():
         yield world
 
 
+@pytest.fixture(params=["ledger", "valkey"])
+def sessions(request, tmp_path):
+    """Who serves what conversations remember: the ledger, or a server that loses them twice."""
+    if request.param == "ledger":
+        yield []
+        return
+    with valkey_server.running(request.param) as (url, _):
+        yield [url]
+
+
 @pytest.mark.slow
-def test_req_S13_query_then_refund_under_concurrency_lost_replies_and_restarts(refunding, tmp_path):
+def test_req_S13_query_then_refund_under_concurrency_lost_replies_and_restarts(
+    refunding, tmp_path, sessions
+):
     """200 conversations at once, every tenth reply lost, the process killed twice."""
     url = f"sqlite:///{tmp_path}/ledger.db"
     for enough in KILLED_AFTER:
-        _play(url, refunding, kill_after=enough)
-    told = _play(url, refunding)
+        _play(url, refunding, sessions, kill_after=enough)
+        for store in sessions:
+            with valkey.Valkey.from_url(store) as client:
+                client.flushall()
+    told = _play(url, refunding, sessions)
     assert len(told) == PEOPLE
     states = _recovered(url, refunding)
     complete = states["confirmed"]
@@ -61,10 +78,13 @@ def test_req_S18_the_control_with_asynchronous_write_back_fails_visibly():
     assert any(ended["wrong"] for ended in runs), "and wrong orders were refunded"
 
 
-def _play(url: str, world: World, *, kill_after: int | None = None) -> list[str]:
+def _play(
+    url: str, world: World, sessions: list[str], *, kill_after: int | None = None
+) -> list[str]:
     """Run the agent's process; with `kill_after`, kill it once so many conversations have ended."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "tests.requirements.refunds", url, world.url, str(PEOPLE)],
+        [sys.executable, "-m", "tests.requirements.refunds", url, world.url, str(PEOPLE),
+         *sessions],
         cwd=ROOT, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(["src", *sys.path])},
     )  # fmt: skip

@@ -495,7 +495,11 @@ def test_req_S05_a_chain_goes_along_into_threads_and_recovery_and_stands_in_ever
     lines = [json.loads(line.message) for line in caplog.records if line.message[0] == "{"]
     assert {line.get("chain") for line in lines} == {chain.id}
     told = {(line["tool"], line["event"]) for line in lines}
-    assert {("open_ticket", "reserve"), ("open_ticket", "confirm"), ("close_case", "confirm")} <= told
+    assert {
+        ("open_ticket", "reserve"),
+        ("open_ticket", "confirm"),
+        ("close_case", "confirm"),
+    } <= told
     shop.app.close()
 
 
