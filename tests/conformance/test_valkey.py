@@ -7,6 +7,7 @@ import pytest
 import redis
 import valkey
 
+from ascertain.runtime.contexts import DEFAULT_LIMIT_BYTES
 from ascertain.store.sessions import ProjectedContexts, SessionStoreDown
 from ascertain.store.sessions_valkey import ValkeySessions, key_of
 from ascertain.testing.conformance.contexts import ContextRules
@@ -71,7 +72,7 @@ class TestServer(SessionStoreConformance):
         """By the server's own clock, every one of a hundred; a round in which the server had to
         wait for its processor says nothing about the scripts.
         """
-        big = values(json.dumps("x" * 65_000))
+        big = values(json.dumps("x" * (DEFAULT_LIMIT_BYTES - 2)))  # and two quotation marks
         client.config_set("slowlog-log-slower-than", 5000)
         slow = []
         for begin in range(1, 501, 100):

@@ -4,6 +4,7 @@ ASCERTAIN_TEST_REDIS name.
 
 import contextlib
 import os
+import random
 import socket
 import subprocess
 import tempfile
@@ -29,9 +30,12 @@ def binary(kind="valkey"):
 
 
 def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """Below those that a system gives out by itself: a server that is killed finds its own again."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
 
 
 class Server:
