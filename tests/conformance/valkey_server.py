@@ -30,7 +30,7 @@ def binary(kind="valkey"):
 
 
 def free_port():
-    """Below those that a system gives out by itself: a server that is killed finds its own again."""
+    """None that a system gives out by itself: a server that is killed finds its own again."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as free, contextlib.suppress(OSError):
