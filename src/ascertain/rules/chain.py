@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ascertain.errors import ContractError
@@ -49,15 +50,24 @@ def satisfied(record: ActionRecord) -> bool:
     return (record.state is State.CONFIRMED and not record.overruled) or _exists(record)
 
 
-def gate(needs: Mapping[str, ActionRecord | None]) -> str:
+def gate(needs: Mapping[str, ActionRecord | None], coming: AbstractSet[str] = frozenset()) -> str:
     """Why a step must not start; '' where it may.
 
     :param needs: the steps that it depends on, as they stand; None: it was never called.
+    :param coming: those that are under way, and do not count yet.
     """
     for step, record in needs.items():
-        if record is None or not satisfied(record):
+        if step not in coming and (record is None or not satisfied(record)):
             return f"{WAITS_FOR}{step}"
     return ""
+
+
+def under_way(record: ActionRecord, now: float) -> bool:
+    """Whether somebody is sending the step just now, wherever that is.
+
+    What is unknown is not: a person would not wait for it before the next step either.
+    """
+    return record.state is State.SENT and (record.lease_until or 0.0) > now
 
 
 def blocks(chain: ChainRecord | None, member: Member | None) -> str:
@@ -188,6 +198,20 @@ def advance_of(
         beside=beside,
         claim=move.claim,
     )
+
+
+def circle(needs: Mapping[str, Sequence[str]], step: str) -> bool:
+    """Whether a step, directly or not, waits for itself."""
+    seen: set[str] = set()
+    following = list(needs.get(step, ()))
+    while following:
+        name = following.pop()
+        if name == step:
+            return True
+        if name not in seen:
+            seen.add(name)
+            following += needs.get(name, ())
+    return False
 
 
 def check_order(steps: Sequence[tuple[str, Sequence[str]]]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
 from ascertain.errors import ContractError
@@ -28,6 +29,7 @@ from ascertain.rules.chain_facts import chain_facts, chain_say, chain_state
 from ascertain.rules.project import WorkflowState
 from ascertain.runtime.place import Place
 from ascertain.runtime.registry import Entry
+from ascertain.runtime.seats import Coming, Made, Seat, Seats
 from ascertain.runtime.tool import AsyncTool, Tool
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ class Chain:
         self._members: dict[str, Member] = {}
         self._latest: dict[str, ActionRecord] = {}
         self._names: dict[str, str] = {}  # of an intent that was given none
+        self._needs: dict[str, tuple[str, ...]] = {}  # of a step that says what it comes after
+        self._seats = Seats()
 
     @property
     def name(self) -> str:
@@ -122,6 +126,7 @@ class Chain:
         if isinstance(after, str):
             raise ContractError(f"after={after!r} must be a list, after=[{after!r}].")
         needs = None if after is None else tuple(after)
+        self._plan(name, needs or ())
         return tool.placed(Place(step=name, best_effort=best_effort, after=needs))
 
     # -- steering -------------------------------------------------------------------------------
@@ -172,30 +177,72 @@ class Chain:
 
     # -- what a call needs of it ----------------------------------------------------------------
 
-    def needs_look(self, entry: Entry, intent: str, place: Place | None) -> bool:
+    def seated(self, place: Place | None) -> AbstractContextManager[Seat]:
+        """The call of a step, while it is made; what depends on it waits for its end."""
+        return self._seats.taken(self, place)
+
+    def made(self) -> Made:
+        """What is made of it in this process just now."""
+        return self._seats.made()
+
+    def needs_look(self, entry: Entry, intent: str, seat: Seat) -> bool:
         """Whether the gate has to see the ledger: a step before is not known to be confirmed."""
         with self._lock:
-            needs = self._member(entry, intent, place, "").after
+            needs = self._member(entry, intent, seat, "").after
             return any(
                 name not in self._latest or not rules.satisfied(self._latest[name])
                 for name in needs
             )
 
     def admit(
-        self, entry: Entry, wanted: Wanted, place: Place | None, around: Around | None
-    ) -> Wanted:
-        """The call as a step of this chain; one that must not start yet is denied, and says why.
+        self,
+        entry: Entry,
+        wanted: Wanted,
+        seat: Seat,
+        made: Made,
+        around: Around | None,
+        *,
+        last: bool,
+    ) -> Wanted | Coming:
+        """The call as a step of this chain; one that must not start is denied, and says why.
 
-        :param around: the chain as the ledger holds it, where the gate has to see it.
+        What it depends on and is under way is waited for, as long as nothing else keeps it back.
+
+        :param made: the calls of this process. :param around: the chain as the ledger held it
+            after that, where the gate has to see it.
+        :param last: it has waited as long as it may.
         :raises ContractError: it depends on a step that this chain does not have.
         """
-        record = wanted.record
+        known, member = self._step_of(entry, wanted.record, seat, around)
+        needs = {name: known.get(name) for name in member.after}
+        now = self.hands.clock()
+        here = made.steps - seat.within
+        sent = {name for name, one in needs.items() if one and rules.under_way(one, now)}
+        coming = (here | sent) - seat.within
+        why = rules.gate(needs, coming)
+        waits = {name for name, one in needs.items() if one is None or not rules.satisfied(one)}
+        if waits and not why:
+            why = rules.blocks(around.chain if around is not None else None, member)
+        if waits and not why and not last:
+            return Coming(made.news, elsewhere=bool(waits & sent - here))
+        why = why or rules.gate(needs)
+        denied = wanted.denied or ((Kind.WITHDRAWN, why) if why else None)
+        beside = (*wanted.beside, Joins(chain=self.record, member=member))
+        return wanted._replace(denied=denied, beside=beside)
+
+    def _step_of(
+        self, entry: Entry, record: ActionRecord, seat: Seat, around: Around | None
+    ) -> tuple[dict[str, ActionRecord], Member]:
+        """The steps as they stand, and the place of this one among them."""
         with self._lock:
             known = dict(self._latest)
             if around is not None:
                 known |= {name: found for name, (_, found) in around.steps().items()}
-            member = self._member(entry, record.intent, place, record.id)
-            unknown = [n for n in member.after if n not in known and n not in self._members]
+            member = self._member(entry, record.intent, seat, record.id)
+            unknown = [
+                name for name in member.after
+                if name not in known and name not in self._members and name not in self._needs
+            ]  # fmt: skip
             if unknown or member.step in member.after:
                 self._names.pop(record.intent, None)
                 missing = (unknown or [member.step])[0]
@@ -205,20 +252,31 @@ class Chain:
                     next_step="Name a step that was called before.",
                 )
             self._members[member.step] = member
-        why = rules.gate({name: known.get(name) for name in member.after})
-        denied = wanted.denied or ((Kind.WITHDRAWN, why) if why else None)
-        beside = (*wanted.beside, Joins(chain=self.record, member=member))
-        return wanted._replace(denied=denied, beside=beside)
+        self._seats.take(seat, member.step)
+        return known, member
 
-    def ended(self, intent: str, place: Place | None, record: ActionRecord) -> None:
+    def ended(self, seat: Seat, record: ActionRecord) -> None:
         """A step has come to this, as far as its call knows."""
         with self._lock:
-            step = place.step if place is not None else self._names.get(intent, "")
-            if step:
-                self._latest[step] = record
+            if seat.step:
+                self._latest[seat.step] = record
 
-    def _member(self, entry: Entry, intent: str, place: Place | None, action_id: str) -> Member:
+    def _plan(self, step: str, needs: tuple[str, ...]) -> None:
+        """A step is about to be called: who depends on it may come first, and waits."""
+        with self._lock:
+            others = tuple(name for name in needs if name != step)
+            if rules.circle(self._needs | {step: others}, step):
+                raise ContractError(
+                    f"The step {step!r} comes after itself, through {', '.join(needs)}; steps "
+                    "that wait for each other in a circle never start.",
+                    next_step="Name in after=[...] only steps that do not wait for this one.",
+                )
+            self._needs[step] = needs
+        self._seats.name(step)
+
+    def _member(self, entry: Entry, intent: str, seat: Seat, action_id: str) -> Member:
         """The place of a call: under its name, or one made from the tool's."""
+        place, within = seat.place, seat.within
         step = place.step if place is not None else self._named(entry.name, intent)
         earlier = self._members.get(step)
         position = earlier.position if earlier is not None else self._next(step)
@@ -231,7 +289,8 @@ class Chain:
         if after is None:
             after = tuple(
                 name for name, member in self._members.items()
-                if self.ordered and member.weight is Weight.ESSENTIAL and member.position < position
+                if self.ordered and member.weight is Weight.ESSENTIAL
+                and member.position < position and name not in within
             )  # fmt: skip
         weight = Weight.BEST_EFFORT if best_effort else Weight.ESSENTIAL
         return Member(self.id, action_id, step, position, weight, after)
