@@ -66,6 +66,44 @@ def test_req_P03_the_facts_of_a_chain_are_derived_from_its_actions(shop, order):
     assert facts["next_allowed"] == []
 
 
+def test_a_chain_that_has_been_undone_offers_only_what_can_still_be_done(shop, world, order):
+    """Payment refused, stock undone: nobody waits for a shipment that will never be made."""
+    world.script("payment", {"order": order}, NO)
+    session = shop.app.session("shop", principal="u7")
+    with session, session.chain(order) as wish:
+        shop.reserve(order_id=order)
+        shop.charge(order_id=order)
+        shipment = shop.ship(order_id=order)
+    settle(shop.app, lambda: wish.state is WorkflowState.COMPENSATED)
+    assert wish.facts()["next_allowed"] == ["ask_person"]
+    assert shipment.facts()["next_allowed"] == ["ask_person"]
+    with session:
+        assert session.facts()["next_allowed"] == ["ask_person"]
+        with pytest.raises(NotAllowed):
+            session.take("wait", shipment.id)
+
+
+def test_a_step_that_waits_is_offered_what_helps_as_the_one_before_it_stands(
+    app, client, world, order
+):
+    """While that one is unknown one waits; once it is confirmed the call is made again."""
+    shop = Shop(app, client, asked=("payment",))
+    world.script("payment", {"order": order}, ["reply_lost"], lookup=["error_500"] * 15)
+    wish = shop.fulfil(order)
+    assert "wait" in wish.facts()["next_allowed"]
+    assert "call_again" not in wish.facts()["next_allowed"]
+    settle(shop.app, lambda: states(wish)["charge_card"] is State.CONFIRMED)
+    assert wish.facts()["next_allowed"] == ["call_again", "ask_person"]
+    again = shop.fulfil(order)
+    assert again.facts()["next_allowed"] == [], "what was tried before it was time counts no more"
+
+
+def test_a_completed_wish_says_its_own_word(shop, order):
+    wish = shop.fulfil(order)
+    assert (wish.say(), wish.say("zh-CN")) == ("Fulfilled.", "履约已完成。")
+    assert shop.fulfil(f"{order}-2", wish=None).say() == "Done."
+
+
 def test_req_P07_a_re_run_in_another_turn_finds_its_chain_and_sends_nothing_twice(
     shop, world, order
 ):

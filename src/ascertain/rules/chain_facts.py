@@ -12,7 +12,7 @@ from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.cases import as_found, in_review
 from ascertain.rules.chain import not_started
-from ascertain.rules.facts import action_facts, next_allowed
+from ascertain.rules.facts import action_facts, allowed
 from ascertain.rules.plan import plan_from_json
 from ascertain.rules.project import Part, WorkflowState, workflow_say, workflow_state
 
@@ -38,9 +38,9 @@ def chain_facts(around: Around, contract_of: ContractOf, now: float) -> dict[str
         for member, record in around.members
         if (contract := contract_of(record)) is not None and not contract.is_read
     ]
-    allowed: dict[str, None] = {}
-    for _, record, contract in known:
-        allowed.update(dict.fromkeys(next_allowed(record, contract, now)))
+    entries = [
+        entry for _, record, contract in known for entry in allowed(record, contract, now, around)
+    ]
     return {
         "tool_chain_id": around.chain.id,
         "workflow_state": str(chain_state(around, contract_of)),
@@ -49,7 +49,7 @@ def chain_facts(around: Around, contract_of: ContractOf, now: float) -> dict[str
             {**action_facts(record, contract, now), "step": member.step}
             for member, record, contract in known
         ],
-        "next_allowed": list(allowed),
+        "next_allowed": list(dict.fromkeys(entries)),
         "say": {language: chain_say(around, contract_of, language) for language in texts.LANGUAGES},
     }
 

@@ -97,7 +97,11 @@ def workflow_say(
     joined = "、".join(pending) if chinese else ", ".join(pending)
     declined = state is WorkflowState.PARTIALLY_COMPLETED and not pending
     text = WORKFLOW["partly_declined" if declined else state][int(chinese)]
-    return text.replace("{wish}", wish[int(chinese)]).replace("{pending}", joined)
+    word = wish[int(chinese)] or ("" if chinese else "done")
+    values = {"{wish}": word, "{Wish}": f"{word[:1].upper()}{word[1:]}", "{pending}": joined}
+    for name, value in values.items():
+        text = text.replace(name, value)
+    return text
 
 
 def _to_undo(part: Part) -> bool:

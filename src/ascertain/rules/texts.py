@@ -119,7 +119,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
 WORKFLOW: dict[str, tuple[str, str]] = {
     "not_started": ("Nothing has been started.", "尚未开始。"),
     "running": ("In progress.", "处理中。"),
-    "completed": ("Done.", "已完成。"),
+    "completed": ("{Wish}.", "{wish}已完成。"),
     "partially_completed": (
         "{wish}, {pending} awaiting confirmation",
         "{wish}完成、{pending}待确认",
