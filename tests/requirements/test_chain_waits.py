@@ -12,6 +12,7 @@ import pytest
 
 from ascertain import Ascertain, Budget, Refused, State, key
 from ascertain.errors import ContractError
+from ascertain.flow.effects import Attend
 from ascertain.model.chain import Direction
 from ascertain.store.ledger import Filter
 from ascertain.testing.crash import WAIT_POINTS, crash_everywhere
@@ -33,6 +34,8 @@ class Parcels:
     def __init__(self, app: Ascertain, *, refuses: frozenset[str] = frozenset()) -> None:
         self.log: list[str] = []
         self.begun: dict[str, asyncio.Event] = {}
+        self.waiting = asyncio.Event()
+        app.hands.on_effect = self._seen
         self.let_go: dict[str, asyncio.Event] = {}
 
         @app.tool(identity=["part"], name="pack")
@@ -58,6 +61,15 @@ class Parcels:
             return {"id": "S1"}
 
         self.ship_soon = ship_soon
+
+    def _seen(self, side: str, effect: object) -> None:
+        if isinstance(effect, Attend):
+            self.waiting.set()
+
+    async def waits(self) -> None:
+        """Until some step has begun to wait."""
+        async with asyncio.timeout(LONG_S):
+            await self.waiting.wait()
 
     def may_end(self, part: str) -> None:
         self.let_go.setdefault(part, asyncio.Event()).set()
@@ -102,7 +114,7 @@ def test_req_P08_it_waits_for_a_step_that_is_named_and_about_to_be_called(app, o
         async with session, session.chain(order, ordered=False) as wish:
             first = wish.step("a", parcels.pack)
             last = asyncio.create_task(wish.step("ship", parcels.ship, after=["a"])(order_id=order))
-            await asyncio.sleep(0)
+            await parcels.waits()
             parcels.may_end("a")
             await first(part="a")
             return await last
@@ -178,7 +190,7 @@ def test_req_P08_a_cancelled_dependency_is_not_waited_for_until_the_end_of_the_t
             packing = asyncio.create_task(wish.step("a", parcels.pack)(part="a"))
             await parcels.began("a")
             last = asyncio.create_task(wish.step("ship", ship, after=["a"])(order_id=order))
-            await asyncio.sleep(0)
+            await parcels.waits()
             packing.cancel()
             async with asyncio.timeout(LONG_S):
                 shipment = await last
@@ -198,7 +210,7 @@ def test_req_P08_who_is_cancelled_while_it_waits_has_stored_and_sent_nothing(app
             packing = asyncio.create_task(wish.step("a", parcels.pack)(part="a"))
             await parcels.began("a")
             last = asyncio.create_task(wish.step("ship", parcels.ship, after=["a"])(order_id=order))
-            await asyncio.sleep(0.05)
+            await parcels.waits()
             last.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await last
@@ -290,7 +302,7 @@ def test_req_P08_a_step_that_another_process_is_sending_is_waited_for(app, order
                 last = asyncio.create_task(
                     other.step("ship", parcels.ship, after=["a"])(order_id=order)
                 )
-            await asyncio.sleep(0.05)
+            await parcels.waits()
             assert not last.done()
             parcels.may_end("a")
             await packing

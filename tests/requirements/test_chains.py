@@ -253,7 +253,7 @@ def test_req_P14_a_refused_compensation_keeps_record_error_and_snapshot_and_neve
     assert records["reserve_stock"].state is State.CONFIRMED
     assert not world.arrivals("undo-stock", method="POST", order=order)
 
-    shop.app.resolve(payment.id, kept=True, evidence="refunded by hand, case 7")
+    shop.app.resolve(payment.id, kept=True, evidence="the customer keeps it, case 7")
     settle(shop.app, lambda: wish.state is WorkflowState.COMPENSATED)
     assert states(wish)["charge_card"] is State.CONFIRMED, "what is known is not rewritten"
     assert world.count("undo-stock", order=order) == 1

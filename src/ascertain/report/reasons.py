@@ -37,6 +37,8 @@ PROTOCOL: dict[str, str] = {
     "verdict_confirmed": "A person found that it happened.",
     "verdict_not_done": "A person found that it did not happen and will not.",
     "one_too_many": "A person found more effects of it than were wished for.",
+    "undone_by_hand": "A person reversed it by hand.",
+    "undo_not_wanted": "A person had settled what it reverses.",
     "verdict_kept": "A person decided that it stays, although its chain was undone.",
     "undo_removed": "Its arguments have been removed, so nothing undoes it by itself.",
     "undone": "The action that reverses it is confirmed.",

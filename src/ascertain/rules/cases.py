@@ -24,6 +24,8 @@ class Verdict(StrEnum):
     CONFIRMED = "confirmed"
     NOT_DONE = "not_done"
     TOO_MANY = "too_many"
+    UNDONE = "undone"
+    KEPT = "kept"
 
 
 class Handed(NamedTuple):

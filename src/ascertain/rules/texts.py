@@ -94,6 +94,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The {name} was not made: you asked to stop.",
         "{name}没有提交：已按要求停止。",
     ),
+    "undo_not_wanted": (
+        "The {name} was not made: a person has settled what it reverses.",
+        "{name}没有提交：相关操作已由人工处理。",
+    ),
     "undo_in_review": (
         "The {name} was submitted and could not be undone by itself; a person will check it.",
         "{name}已提交，未能自动撤销，会人工核查。",

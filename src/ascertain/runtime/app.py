@@ -26,7 +26,7 @@ from ascertain.runtime.promises import Promises, ReadPromises, contract_of
 from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_async_checks
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
-from ascertain.runtime.verdict import keep, resolve
+from ascertain.runtime.verdict import resolve
 from ascertain.runtime.waiting import WordOnWaiting
 from ascertain.runtime.wanting import Options
 from ascertain.runtime.wrapping import Wraps
@@ -276,6 +276,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         confirmed: str | None = None,
         not_done: bool = False,
         too_many: bool = False,
+        undone: bool = False,
         kept: bool = False,
         evidence: str = "",
     ) -> Action[Any]:
@@ -285,20 +286,17 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         :param not_done: it did not happen and will not; needs ``evidence``.
         :param too_many: it is confirmed, and more was done than was wished for; needs ``evidence``.
             The case stays open until ``confirmed`` says that it was put right.
-        :param kept: it could not be undone with its chain, and stays as it is (or was put right by
-            hand); needs ``evidence``. The rest of the chain is undone around it.
+        :param undone: it could not be undone with its chain, and a person reversed it by hand;
+            needs ``evidence``. It is compensated then, and the rest of the chain is undone.
+        :param kept: it could not be undone with its chain, and stays as it is; needs ``evidence``.
+            The rest of the chain is undone around it.
         :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
         :raises MayStillArrive: "not done" while what was sent may still be on its way.
         """
-        if kept:
-            if confirmed is not None or not_done or too_many:
-                raise ContractError("Say exactly one verdict.", next_step="kept, or another.")
-            keep(self.hands, action_id, evidence=evidence)
-        else:
-            resolve(
-                self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence,
-                too_many=too_many,
-            )  # fmt: skip
+        resolve(
+            self.hands, action_id, confirmed=confirmed, not_done=not_done, too_many=too_many,
+            undone=undone, kept=kept, evidence=evidence,
+        )  # fmt: skip
         return self.action(action_id)
 
     def make_worker(self, *, concurrency: int = 64) -> Worker:

@@ -68,7 +68,13 @@ class _Joining:
     def blocks(self, run: Run, record: ActionRecord, beside: Joins) -> str:
         if record.state is not State.SENT:
             return ""
-        return rules.blocks(chain_of(run, beside.chain.id), beside.member)
+        why = rules.blocks(chain_of(run, beside.chain.id), beside.member)
+        undoes = beside.member.undoes
+        if why or not undoes:
+            return why
+        original = run("by_id", undoes)
+        place = _member(run, beside.chain.id, undoes)
+        return rules.unwanted(to_record(original[0]), place) if original else rules.UNWANTED
 
     def write(self, run: Run, record: ActionRecord, beside: Joins) -> None:
         member = beside.member
