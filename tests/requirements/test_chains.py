@@ -344,7 +344,7 @@ def test_req_P01_a_read_in_a_chain_is_recorded_with_its_result(app, order):
     assert (after.n, after.review) == (record.n, None), "a read is never undone"
 
 
-def test_a_write_in_a_chain_is_two_commits_and_a_read_one(app, order):
+def test_a_write_in_a_chain_is_two_commits_a_read_one_and_the_end_of_the_block_one(app, order):
     """The chain, its member and its direction are written beside the action's own two writes."""
     commits, submit = [], app.ledger.submit
 
@@ -364,7 +364,10 @@ def test_a_write_in_a_chain_is_two_commits_and_a_read_one(app, order):
     with app.session("s", principal="u7") as session, session.chain(order):
         reserve(order_id=order)
         find_order(order_id=order)
-    assert commits == [["Reserve"], ["Advance"], ["Reserve"]]
+    assert commits == [["Reserve"], ["Advance"], ["Reserve"], ["EndChain"]]
+    with app.session("s", principal="u7") as session, session.chain("nothing in it"):
+        pass
+    assert len(commits) == 4, "where nothing was called, nothing is written"
 
 
 def test_req_S05_parallel_tasks_join_the_chain_and_wait_only_for_what_they_name(app, order):

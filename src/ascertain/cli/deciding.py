@@ -29,7 +29,12 @@ TooMany = Annotated[bool, typer.Option("--too-many", help="More was done than wa
 Undone = Annotated[
     bool, typer.Option("--undone", help="It could not be undone, and was reversed by hand.")
 ]
-Kept = Annotated[bool, typer.Option("--kept", help="It could not be undone, and stays as it is.")]
+TurnBack = Annotated[
+    bool, typer.Option("--turn-back", help="The chain was left; what is confirmed is undone.")
+]
+Kept = Annotated[
+    bool, typer.Option("--kept", help="What could not be undone, or was left, stays as it is.")
+]
 Evidence = Annotated[
     str, typer.Option(metavar="TEXT", help="How you know; all but --confirmed need it.")
 ]
@@ -39,6 +44,7 @@ OPTIONS: dict[str, str] = {
     Verdict.NOT_DONE: "--not-done --evidence TEXT",
     Verdict.TOO_MANY: "--too-many --evidence TEXT",
     Verdict.UNDONE: "--undone --evidence TEXT",
+    Verdict.TURN_BACK: "--turn-back --evidence TEXT",
     Verdict.KEPT: "--kept --evidence TEXT",
 }
 
@@ -52,6 +58,7 @@ def judge(
     not_done: bool,
     too_many: bool,
     undone: bool,
+    turn_back: bool,
     kept: bool,
     evidence: str,
     as_json: bool,
@@ -60,16 +67,17 @@ def judge(
 
     :raises UsageProblem: not exactly one.
     """
-    if (confirmed is not None) + not_done + too_many + undone + kept != 1:
+    if (confirmed is not None) + not_done + too_many + undone + turn_back + kept != 1:
         raise UsageProblem(
-            "Say exactly one of --confirmed REF, --not-done, --too-many, --undone and --kept.",
+            "Say exactly one of --confirmed REF, --not-done, --too-many, --undone, --turn-back, "
+            "--kept.",
             next_step=f"`ascertain review show {record.id}` names those that it takes.",
         )
 
     def write(hands: Hands) -> ActionRecord:
         return resolve(
             hands, record.id, confirmed=confirmed, not_done=not_done, too_many=too_many,
-            undone=undone, kept=kept, evidence=evidence,
+            undone=undone, turn_back=turn_back, kept=kept, evidence=evidence,
         )  # fmt: skip
 
     return decided(ledger, clock, write, as_json=as_json)

@@ -8,6 +8,7 @@ from ascertain.cli.deciding import (
     Kept,
     NotDone,
     TooMany,
+    TurnBack,
     Undone,
     judge,
 )
@@ -29,6 +30,7 @@ def command(
     not_done: NotDone = False,
     too_many: TooMany = False,
     undone: Undone = False,
+    turn_back: TurnBack = False,
     kept: Kept = False,
     evidence: Evidence = "",
     ledger: LedgerUrl = DEFAULT_LEDGER,
@@ -44,5 +46,6 @@ def command(
     with opened(ledger) as found:
         return judge(
             found, find_one(found, id), clock, confirmed=confirmed, not_done=not_done,
-            too_many=too_many, undone=undone, kept=kept, evidence=evidence, as_json=as_json,
+            too_many=too_many, undone=undone, turn_back=turn_back, kept=kept,
+            evidence=evidence, as_json=as_json,
         )  # fmt: skip

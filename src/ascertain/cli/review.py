@@ -14,6 +14,7 @@ from ascertain.cli.deciding import (
     Kept,
     NotDone,
     TooMany,
+    TurnBack,
     Undone,
     judge,
     writing,
@@ -60,6 +61,7 @@ def command(
     not_done: NotDone = False,
     too_many: TooMany = False,
     undone: Undone = False,
+    turn_back: TurnBack = False,
     kept: Kept = False,
     evidence: Evidence = "",
     to: Annotated[str, typer.Option(metavar="NAME", help="Whose case it is from now on.")] = "",
@@ -89,7 +91,8 @@ def command(
             return _show(case_of(found, after, clock()), as_json=as_json)
         return judge(
             found, record, clock, confirmed=confirmed, not_done=not_done, too_many=too_many,
-            undone=undone, kept=kept, evidence=evidence, as_json=as_json,
+            undone=undone, turn_back=turn_back, kept=kept,
+            evidence=evidence, as_json=as_json,
         )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ class Verdict(StrEnum):
     NOT_DONE = "not_done"
     TOO_MANY = "too_many"
     UNDONE = "undone"
+    TURN_BACK = "turn_back"
     KEPT = "kept"
 
 

@@ -82,7 +82,7 @@ def allowed(record: ActionRecord, contract: Contract, now: float, around: Around
         return []
     waits = record.kind is Kind.WITHDRAWN and record.reason.startswith(WAITS_FOR)
     if around.chain.backward or around.chain.stopped_at is not None:
-        gone = {CALL_AGAIN, CORRECT_ARGUMENTS} | ({WAIT} if waits else set())
+        gone = (CALL_AGAIN, CORRECT_ARGUMENTS, *((WAIT,) if waits else ()))
         return [entry for entry in entries if entry not in gone]
     if not waits:
         return entries

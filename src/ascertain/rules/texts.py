@@ -137,6 +137,10 @@ WORKFLOW: dict[str, tuple[str, str]] = {
         "{wish} in part; some items were declined",
         "{wish}部分完成，部分未被受理",
     ),
+    "left": (
+        "It was broken off before its end; what was made so far: {done}.",
+        "办理中途中断，目前已提交：{done}。",
+    ),
     "refused": ("It was declined.", "未被受理。"),
     "compensating": ("It is being undone.", "正在撤销。"),
     "compensated": ("It has been undone.", "已撤销。"),

@@ -11,6 +11,7 @@ from ascertain.errors import ActionNotFound, ContractError
 from ascertain.model.chain import ChainRecord
 from ascertain.model.contract import Contract
 from ascertain.rules.gate import Tiers
+from ascertain.rules.left import LEFT_S
 from ascertain.runtime.action import Action
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.calls import Calls
@@ -61,6 +62,8 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
     :param clock: the ledger's clock; for tests.
     :param session_ttl: how long a session lives after it was last used (seconds, or ``7d``).
     :param context_limit_bytes: how much a session may remember.
+    :param chain_left_after: how long a chain whose code did not come to its end may be run again
+        before a worker makes it a person's case (seconds, or ``10m``).
     :param session_keys: context keys that the application provides (:meth:`Session.remember`).
     :param tiers: how far a call goes by itself to get what it needs of the context.
     :param sessions: a session store that serves what the ledger knows of sessions, such as
@@ -81,6 +84,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         lease_s: float | None = None,
         session_ttl: float | str = DEFAULT_TTL_S,
         context_limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        chain_left_after: float | str = LEFT_S,
         session_keys: Sequence[str] = (),
         tiers: Tiers | None = None,
         sessions: str | None = None,
@@ -101,6 +105,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
             queue_bound=queue_bound,
             lease_s=DEFAULT_LEASE_S if lease_s is None else lease_s,
             context_limit_bytes=context_limit_bytes,
+            chain_left_s=seconds(chain_left_after, "chain_left_after") or 0.0,
         )
         self.contexts = self.hands.contexts = Contexts(
             self.hands, tiers=tiers or Tiers(), session_keys=session_keys, sessions=sessions,
@@ -277,6 +282,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         not_done: bool = False,
         too_many: bool = False,
         undone: bool = False,
+        turn_back: bool = False,
         kept: bool = False,
         evidence: str = "",
     ) -> Action[Any]:
@@ -288,14 +294,16 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
             The case stays open until ``confirmed`` says that it was put right.
         :param undone: it could not be undone with its chain, and a person reversed it by hand;
             needs ``evidence``. It is compensated then, and the rest of the chain is undone.
-        :param kept: it could not be undone with its chain, and stays as it is; needs ``evidence``.
-            The rest of the chain is undone around it.
+        :param turn_back: the code of its chain did not come to its end; what is confirmed in it is
+            undone. Needs ``evidence``.
+        :param kept: it could not be undone with its chain, or the chain was left, and it stays as
+            it is; needs ``evidence``. The rest of a chain that goes back is undone around it.
         :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
         :raises MayStillArrive: "not done" while what was sent may still be on its way.
         """
         resolve(
             self.hands, action_id, confirmed=confirmed, not_done=not_done, too_many=too_many,
-            undone=undone, kept=kept, evidence=evidence,
+            undone=undone, turn_back=turn_back, kept=kept, evidence=evidence,
         )  # fmt: skip
         return self.action(action_id)
 

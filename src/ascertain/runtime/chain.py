@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from ascertain.errors import ContractError
 from ascertain.flow.call import Wanted
@@ -23,10 +23,12 @@ from ascertain.model.chain import (
 )
 from ascertain.model.operations import Alone, Told
 from ascertain.model.outcome import Kind
-from ascertain.model.tables import State
 from ascertain.rules import chain as rules
 from ascertain.rules.chain_facts import chain_facts, chain_say, chain_state
 from ascertain.rules.project import WorkflowState
+from ascertain.runtime import sender
+from ascertain.runtime.block import Block
+from ascertain.runtime.hands import Hands
 from ascertain.runtime.place import Place
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.seats import Coming, Made, Seat, Seats
@@ -34,14 +36,13 @@ from ascertain.runtime.tool import AsyncTool, Tool
 
 if TYPE_CHECKING:
     from ascertain.model.contract import Contract
-    from ascertain.runtime.hands import Hands
     from ascertain.runtime.scope import Session
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Chain:
+class Chain(Block):
     """The actions of one wish. Calls inside its block belong to it.
 
     Run again after a crash with the same session and name, the code finds its chain and its
@@ -59,8 +60,8 @@ class Chain:
         self.hands = hands
         self.session = session.joining(self)
         self._lock = threading.Lock()
-        self._members: dict[str, Member] = {}
-        self._latest: dict[str, ActionRecord] = {}
+        self._members = {}
+        self._latest = {}
         self._names: dict[str, str] = {}  # of an intent that was given none
         self._needs: dict[str, tuple[str, ...]] = {}  # of a step that says what it comes after
         self._seats = Seats()
@@ -227,7 +228,7 @@ class Chain:
             return Coming(made.news, elsewhere=bool(waits & sent - here))
         why = why or rules.gate(needs)
         denied = wanted.denied or ((Kind.WITHDRAWN, why) if why else None)
-        beside = (*wanted.beside, Joins(chain=self.record, member=member))
+        beside = (*wanted.beside, Joins(chain=self._at_work(now), member=member))
         return wanted._replace(denied=denied, beside=beside)
 
     def _step_of(
@@ -260,6 +261,10 @@ class Chain:
         with self._lock:
             if seat.step:
                 self._latest[seat.step] = record
+
+    def _at_work(self, now: float) -> ChainRecord:
+        """The chain as a step stores it: who is at work on it, and when somebody looks at that."""
+        return self.record._replace(due_at=now + self.hands.chain_left_s, owner=sender.me())
 
     def _plan(self, step: str, needs: tuple[str, ...]) -> None:
         """A step is about to be called: who depends on it may come first, and waits."""
@@ -308,48 +313,5 @@ class Chain:
     def _contract(self, record: ActionRecord) -> Contract | None:
         return self.hands.contract_of(record, self.hands.registry.find(record.tool))
 
-    # -- the block ------------------------------------------------------------------------------
-
-    def _left(self, error: type[BaseException] | None) -> TurnChain | None:
-        """What leaving the block writes: an essential refusal that nobody corrected turns it.
-
-        After an exception nothing: the code may be run again.
-        """
-        if error is not None or not any(_refused(record) for record in self._latest.values()):
-            return None
-        why = rules.uncorrected(self.around())
-        if not why:
-            return None
-        return TurnChain(chain=self.id, reason=why, now=self.hands.clock())
-
-    def __enter__(self) -> Self:
-        self.session.__enter__()
-        return self
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        self.session.__exit__()
-        turning = self._left(error)
-        if turning is not None:
-            self._write(turning)
-            self.hands.poke(turning.now)
-
-    async def __aenter__(self) -> Self:
-        self.session.__enter__()
-        return self
-
-    async def __aexit__(self, error: type[BaseException] | None, *_: object) -> None:
-        import asyncio  # most of what an import costs
-
-        self.session.__exit__()
-        loop = asyncio.get_running_loop()
-        turning = await loop.run_in_executor(None, self._left, error)
-        if turning is not None:
-            await self._write_async(turning)
-            self.hands.poke(turning.now)
-
     def __repr__(self) -> str:
         return f"<Chain {self.name!r} {self.id}>"
-
-
-def _refused(record: ActionRecord) -> bool:
-    return record.state is State.REJECTED and bool(record.final)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from math import ceil
 from typing import assert_never
@@ -16,11 +17,11 @@ from ascertain.errors import (
     SenderMayBeAlive,
 )
 from ascertain.model.action import ActionRecord
-from ascertain.model.chain import Around, Keeps
+from ascertain.model.chain import Around, Keeps, Turns
 from ascertain.model.contract import Contract
 from ascertain.model.operations import Advanced, Beside, ClaimBy, Contested, Reply
 from ascertain.model.tables import By, State
-from ascertain.rules import cases, chain, fold
+from ascertain.rules import cases, chain, fold, left
 from ascertain.rules import evidence as rules
 from ascertain.rules.cases import SEVERAL, Verdict
 from ascertain.rules.chain import advance_of
@@ -38,6 +39,7 @@ def resolve(
     not_done: bool = False,
     too_many: bool = False,
     undone: bool = False,
+    turn_back: bool = False,
     kept: bool = False,
     evidence: str = "",
 ) -> ActionRecord:
@@ -50,12 +52,21 @@ def resolve(
     :raises ReferenceTaken: the reference is another action's, by an answer or a person's word.
     :raises NotAllowed: the action is settled, somebody is at work on it, or its own undo is.
     """
-    said = _the_one(confirmed, not_done=not_done, too_many=too_many, undone=undone, kept=kept)
+    said = _the_one({
+        Verdict.CONFIRMED: confirmed is not None, Verdict.NOT_DONE: not_done,
+        Verdict.TOO_MANY: too_many, Verdict.UNDONE: undone, Verdict.TURN_BACK: turn_back,
+        Verdict.KEPT: kept,
+    })  # fmt: skip
     _need_evidence(said, confirmed, evidence)
     record = hands.ledger.get(action_id)
     if record is None:
         raise ActionNotFound(f"There is no action {action_id!r} in {hands.ledger.url}.")
     now = hands.clock()
+    if said is Verdict.TURN_BACK or (said is Verdict.KEPT and record.review == left.CASE):
+        _refuse_unleft(record)
+        turns = (Turns(chain=record.chain, reason="left"),) if said is Verdict.TURN_BACK else ()
+        move = left.decided(record, said, evidence=evidence, now=now)
+        return write(hands, record, move, beside=turns)
     if said is Verdict.KEPT:
         _refuse_unturned(record, _around(hands, record))
         move = chain.keep(record, evidence=evidence, now=now)
@@ -87,20 +98,14 @@ def resolve(
             assert_never(said)
 
 
-def _the_one(
-    confirmed: str | None, *, not_done: bool, too_many: bool, undone: bool, kept: bool
-) -> Verdict:
-    said = {
-        Verdict.CONFIRMED: confirmed is not None, Verdict.NOT_DONE: not_done,
-        Verdict.TOO_MANY: too_many, Verdict.UNDONE: undone, Verdict.KEPT: kept,
-    }  # fmt: skip
+def _the_one(said: Mapping[Verdict, bool]) -> Verdict:
     found = [verdict for verdict, is_said in said.items() if is_said]
     if len(found) != 1:
         raise ContractError(
-            "Say exactly one of: confirmed with a reference; not done, too many, undone or kept, "
-            "with evidence.",
-            next_step="--confirmed REF | --not-done | --too-many | --undone | --kept, "
-            "each of the last four with --evidence TEXT.",
+            "Say exactly one of: confirmed with a reference; not done, too many, undone, turn back "
+            "or kept, with evidence.",
+            next_step="--confirmed REF | --not-done | --too-many | --undone | --turn-back | "
+            "--kept, each but the first with --evidence TEXT.",
         )
     return found[0]
 
@@ -121,6 +126,7 @@ def _need_evidence(said: Verdict, confirmed: str | None, evidence: str) -> None:
 
 
 _ASKED = {
+    Verdict.TURN_BACK: ("who decided it, and why?", "Say that"),
     Verdict.KEPT: ("who decided it, and why?", "Say that"),
     Verdict.UNDONE: ("how was it reversed?", "Say where that can be seen"),
 }
@@ -128,6 +134,15 @@ _ASKED = {
 
 def _around(hands: Hands, record: ActionRecord) -> Around | None:
     return hands.ledger.chains.around(record.chain) if record.chain else None
+
+
+def _refuse_unleft(record: ActionRecord) -> None:
+    """A chain that goes on, or has ended, is turned by who made the wish."""
+    if record.review != left.CASE:
+        raise NotAllowed(
+            f"Action {record.id} is no case of a chain whose code did not come to its end.",
+            next_step="Turn a chain that goes on by chain.turn_back(reason).",
+        )
 
 
 def _refuse_unturned(record: ActionRecord, around: Around | None) -> None:
