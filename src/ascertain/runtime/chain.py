@@ -221,7 +221,7 @@ class Chain(Block):
         sent = {name for name, one in needs.items() if one and rules.under_way(one, now)}
         coming = (here | sent) - seat.within
         why = rules.gate(needs, coming)
-        waits = {name for name, one in needs.items() if one is None or not rules.satisfied(one)}
+        waits = {name for name in coming & needs.keys() if rules.gate({name: needs[name]})}
         if waits and not why:
             why = rules.blocks(around.chain if around is not None else None, member)
         if waits and not why and not last:
