@@ -176,7 +176,7 @@ class ArgumentsRemoved(UnknownTool):
     """The arguments of what is to be undone are no longer stored; nothing was sent."""
 
     code = "arguments_removed"
-    next_step = "Undo it by hand, then `ascertain review verdict ID --kept --evidence TEXT`."
+    next_step = "Undo it by hand, then `ascertain resolve ID --undone --evidence TEXT`."
 
 
 class IntentConflict(AscertainError):

@@ -158,7 +158,7 @@ def play(sample: Sample, folder: Path) -> Played:
         shown = []
         with app.session("s", principal="u7") as session, session.chain("order A123") as wish:
             make(order_id="A123", person=PERSON)
-            _settle(app, clock)
+        _settle(app, clock)
         clock.now += SETTLING_S
         counted = None
         if sample.call in (*DEFINITE, "business_refusal"):

@@ -218,7 +218,7 @@ def test_a_denied_call_pledges_nothing():
 
 # ------------------------------------------------------------------------------------------ chains
 
-STEP = NEED._replace(chained=True, place="refund")
+STEP = NEED._replace(seat="refund", named=True)
 JOINS = Joins(chain=ChainRecord("c9", "t", "s", "u7", "", "", "", "", "", NOW), member=None)
 
 
@@ -238,7 +238,7 @@ def test_a_call_in_a_chain_is_a_step_of_it_before_anything_is_stored():
     play = Play(WRITE, look=[THERE], admit=[into_the_chain()])
     ended = play.run(write_in_context(play.setting, STEP, turn()))
     assert play.kinds() == ["Look", "Admit", "Vet", "Reserve", "Invoke", "Advance"]
-    assert play.effects[1].place == "refund"
+    assert play.effects[1].seat == "refund"
     reserve = play.effects[3]
     assert reserve.record.chain == "c9", "the chain that is entered, not its value's writer's"
     assert [type(one) for one in reserve.beside] == [Joins, Needs]
@@ -265,7 +265,7 @@ def test_a_step_that_is_held_at_the_gate_has_been_tried_under_its_name():
 
 def test_one_without_a_name_is_no_step_while_it_is_held():
     """Once it is made it becomes one; until then the chain waits for nobody."""
-    unnamed = STEP._replace(place=None, tiers=Tiers(waits=0))
+    unnamed = STEP._replace(named=False, tiers=Tiers(waits=0))
     play = Play(WRITE, look=[NOTHING])
     play.run(write_in_context(play.setting, unnamed, turn()))
     assert play.kinds() == ["Look", "Reserve"]

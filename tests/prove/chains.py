@@ -91,6 +91,7 @@ class Seen:
     rows: Counter = field(default_factory=Counter)
     ends: Counter = field(default_factory=Counter)
     wrong: list = field(default_factory=list)
+    by_hand: int = 0
 
 
 class Search:
@@ -400,6 +401,8 @@ class Search:
             return
         born = PREPARED.changed(id=f"undo:{step}", chain="c")
         why = rules.blocks(self.chain(world), Member("c", "u", "u", 9, Weight.ESSENTIAL, (), step))
+        original = self.record(world.records[at])
+        why = why or rules.unwanted(original, self.member(step, world.kept[at]))
         if why:
             made = fold.withdraw(born, by=By.CALL, reason=why, now=NOW).after
             new = self.written(world, f"undo:{step}", made)
@@ -438,7 +441,7 @@ class Search:
         return world
 
     def _orders(self, world):
-        """A person turns the chain, stops it, or decides that a step stays."""
+        """A person turns the chain, stops it, decides that a step stays, or reverses it by hand."""
         if not world.orders:
             return
         spent = world._replace(orders=world.orders - 1)
@@ -460,6 +463,21 @@ class Search:
                 hands = self._stale(world.hands, step)
                 new = self.written(spent._replace(kept=kept, hands=hands), step, after)
                 yield f"{step}: the person keeps it", new
+            if "by hand" in self.variant.orders and record is not None:
+                yield from self._reversed_by_hand(spent, step, record)
+
+    def _reversed_by_hand(self, world, step, record):
+        """A person undoes it; who holds it still, and rests, has lost its lease by then."""
+        cost, at = int(record.lease_owner is not None), STEPS.index(step)
+        if rules.not_by_hand(record, self.around(world)) or world.faults < cost:
+            return
+        move = rules.by_hand(record, evidence="e", now=NOW)
+        self._settled(record, move.after, move.drafts)
+        undone = tuple(one + int(n == at) for n, one in enumerate(world.undone))
+        hands = self._stale(world.hands, step)
+        self.found.by_hand += 1
+        new = world._replace(undone=undone, hands=hands, faults=world.faults - cost)
+        yield f"{step}: the person reverses it", self.written(new, step, move.after)
 
     def _woken(self, world):
         for at, step in enumerate(STEPS):
@@ -489,6 +507,8 @@ class Search:
             self.found.wrong.append(f"{step} is undone in a chain that was stopped")
         contract = self.contract(step)
         record = self.record(world.records[STEPS.index(step)])
+        if world.kept[STEPS.index(step)]:
+            self.found.wrong.append(f"{step} is undone, and a person said that it stays")
         if contract.undo is None:
             self.found.wrong.append(f"{step} is undone, and nothing reverses it")
         if self.variant.late:
@@ -504,14 +524,17 @@ class Search:
 
     def _judge(self, world, before, effect, step):
         after = effect.after
-        for violation in (
-            *invariants.single_winner(before, after),
-            *invariants.projection(before.state, after, effect.drafts, final=bool(before.final)),
-        ):
-            self.found.wrong.append(str(violation))
+        self._settled(before, after, effect.drafts)
         undo = self.record(world.undos[STEPS.index(step)])
         if after.state is State.COMPENSATED and (undo is None or undo.state is not State.CONFIRMED):
             self.found.wrong.append(f"{step} is compensated, and its undo is not confirmed")
+
+    def _settled(self, before, after, drafts):
+        for violation in (
+            *invariants.single_winner(before, after),
+            *invariants.projection(before.state, after, drafts, final=bool(before.final)),
+        ):
+            self.found.wrong.append(str(violation))
 
     def _state(self, world):
         """What must hold of every state."""
@@ -590,6 +613,14 @@ VARIANTS = [
             outcomes=("confirmed", "refused"), faults=0),
     Variant(
         name="the middle one is irreversible", orders=("keep",), faults=0,
+        contracts=(ASKING, replace(ASKING, undo=None), ASKING), undo=ONE,
+    ),
+    Variant(
+        name="a person reverses it by hand", orders=("by hand",), outcomes=("confirmed", "refused"),
+        undo=("confirmed", "refused", "lost"),
+    ),
+    Variant(
+        name="a person reverses what is irreversible", orders=("by hand", "keep"), faults=0,
         contracts=(ASKING, replace(ASKING, undo=None), ASKING), undo=ONE,
     ),
     Variant(name="too late", undo=ONE, outcomes=("confirmed", "refused"),

@@ -100,3 +100,17 @@ mutant(
     "what one may start on is not looked at", "a person turns it",
     "a step starts before what it depends on", (chain, "gate", lambda needs: ""),
 )  # fmt: skip
+mutant(
+    "a person's word goes over an undo under way", "a person reverses it by hand",
+    "both take effect", (chain, "not_by_hand", lambda record, around: "" if (
+        around.chain.backward and record.state is State.CONFIRMED) else "no_step"),
+)  # fmt: skip
+mutant(
+    "an undo is begun whatever a person has settled meanwhile", "a person reverses it by hand",
+    "a worker that rested reverses it once more", (chain, "unwanted", lambda *_: ""),
+)  # fmt: skip
+mutant(
+    "reversed by hand is only noted", "a person reverses it by hand",
+    "the action stays confirmed, so a worker reverses it once more",
+    (chain, "by_hand", chain.keep),
+)  # fmt: skip

@@ -44,6 +44,11 @@ def test_every_reason_and_row_of_chains_comes_about():
     assert not ROWS - rows
 
 
+@pytest.mark.timeout(600)
+def test_a_person_reverses_steps_by_hand():
+    assert sum(explored(variant).by_hand for variant in VARIANTS)
+
+
 def test_every_course_has_a_reason_of_its_own_or_goes_on_as_before():
     assert len(OF_CHAINS) == len(Course) - len({Course.FORWARD, Course.KEPT}) + 1
 

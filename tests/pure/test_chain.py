@@ -9,7 +9,7 @@ from ascertain.model.chain import Around, ChainRecord, Course, Direction, Member
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import State
-from ascertain.rules.chain import check_order, course
+from ascertain.rules.chain import check_order, circle, course, gate, under_way
 from tests.laws.records import NOW, record
 
 STOCK = Contract(tool="reserve_stock", noun="stock", undo="undo_stock")
@@ -116,6 +116,35 @@ def test_what_depends_on_it_and_is_kept_holds_nothing_up():
 
 
 # ------------------------------------------------------------------------------------------- order
+
+
+def test_what_is_under_way_keeps_nothing_back_yet_and_what_ended_badly_does_at_once():
+    refused = record(attempt=1, **REFUSED)
+    needs = {"pack": None, "stock": MADE, "pay": refused}
+    assert gate(needs, frozenset({"pack"})) == "waits_for:pay"
+    assert gate({"pack": None, "stock": MADE}, frozenset({"pack"})) == ""
+    assert gate({"pack": None, "stock": MADE}) == "waits_for:pack", "when nobody waits any more"
+
+
+@pytest.mark.parametrize(
+    "state, lease, expected",
+    [
+        (State.SENT, NOW + 1, True),
+        (State.SENT, NOW, False),
+        (State.UNKNOWN, NOW + 1, False),
+        (State.CONFIRMED, NOW + 1, False),
+    ],
+)
+def test_only_what_is_being_sent_just_now_is_under_way(state, lease, expected):
+    one = record(state=state, attempt=1, lease_owner="me", lease_until=lease)
+    assert under_way(one, NOW) is expected
+
+
+def test_a_circle_is_seen_however_long_it_is():
+    needs = {"a": ("b", "x"), "b": ("c",), "c": ("a",), "x": ("x",)}
+    assert [circle(needs, step) for step in ("a", "b", "c")] == [True] * 3
+    assert not circle({"a": ("b",), "b": ("c", "d"), "d": ("c",)}, "a"), "two ways are no circle"
+    assert not circle({"a": ("b",), "b": ("c",), "c": ("b",)}, "a"), "it is not in that one"
 
 
 def test_steps_come_after_what_they_depend_on():

@@ -184,6 +184,20 @@ def test_a_local_class_is_found_in_the_closure_after_its_function_has_ended():
         of(blind)
 
 
+def test_a_tool_may_speak_of_what_gets_its_value_further_down():
+    """Two tools that call each other, say; the later one is not there yet."""
+
+    def first(order_id: str) -> str:
+        return later(order_id)
+
+    assert of(first).names == ("order_id",)
+
+    def later(order_id: str) -> str:
+        return order_id
+
+    assert of(later).names == ("order_id",)
+
+
 def test_a_hidden_type_need_not_be_imported_and_does_not_shadow_another_one():
     def tool(order_id: str, attempt: "Attempt"): ...
 

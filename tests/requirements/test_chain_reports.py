@@ -64,14 +64,14 @@ def test_req_P14_a_case_that_could_not_be_undone_is_shown_and_decided_by_the_com
     wish = shop.fulfil(order)
     settle(shop.app, lambda: wish.state is WorkflowState.NEEDS_REVIEW)
     (case,) = cases(shop.app.ledger, shop.app.hands.clock())
-    assert (case.record.tool, case.verdicts) == ("charge_card", ("kept",))
+    assert (case.record.tool, case.verdicts) == ("charge_card", ("undone", "kept"))
     asked = [case.record.id, "--ledger", shop.app.url]
     assert main(["review", "show", *asked]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "verdicts --kept --evidence TEXT" in said
+    assert "verdicts --undone --evidence TEXT, --kept --evidence TEXT" in said
     assert "REFUSED_BY_POLICY" in said
     assert main(["review", "verdict", *asked, "--kept"]) == 2
-    assert main(["review", "verdict", *asked, "--kept", "--evidence", "refunded by hand"]) == 0
+    assert main(["review", "verdict", *asked, "--kept", "--evidence", "the customer keeps it"]) == 0
     assert list(cases(shop.app.ledger, shop.app.hands.clock())) == []
 
 

@@ -66,6 +66,44 @@ def test_req_P03_the_facts_of_a_chain_are_derived_from_its_actions(shop, order):
     assert facts["next_allowed"] == []
 
 
+def test_a_chain_that_has_been_undone_offers_only_what_can_still_be_done(shop, world, order):
+    """Payment refused, stock undone: nobody waits for a shipment that will never be made."""
+    world.script("payment", {"order": order}, NO)
+    session = shop.app.session("shop", principal="u7")
+    with session, session.chain(order) as wish:
+        shop.reserve(order_id=order)
+        shop.charge(order_id=order)
+        shipment = shop.ship(order_id=order)
+    settle(shop.app, lambda: wish.state is WorkflowState.COMPENSATED)
+    assert wish.facts()["next_allowed"] == ["ask_person"]
+    assert shipment.facts()["next_allowed"] == ["ask_person"]
+    with session:
+        assert session.facts()["next_allowed"] == ["ask_person"]
+        with pytest.raises(NotAllowed):
+            session.take("wait", shipment.id)
+
+
+def test_a_step_that_waits_is_offered_what_helps_as_the_one_before_it_stands(
+    app, client, world, order
+):
+    """While that one is unknown one waits; once it is confirmed the call is made again."""
+    shop = Shop(app, client, asked=("payment",))
+    world.script("payment", {"order": order}, ["reply_lost"], lookup=["error_500"] * 15)
+    wish = shop.fulfil(order)
+    assert "wait" in wish.facts()["next_allowed"]
+    assert "call_again" not in wish.facts()["next_allowed"]
+    settle(shop.app, lambda: states(wish)["charge_card"] is State.CONFIRMED)
+    assert wish.facts()["next_allowed"] == ["call_again", "ask_person"]
+    again = shop.fulfil(order)
+    assert again.facts()["next_allowed"] == [], "what was tried before it was time counts no more"
+
+
+def test_a_completed_wish_says_its_own_word(shop, order):
+    wish = shop.fulfil(order)
+    assert (wish.say(), wish.say("zh-CN")) == ("Fulfilled.", "履约已完成。")
+    assert shop.fulfil(f"{order}-2", wish=None).say() == "Done."
+
+
 def test_req_P07_a_re_run_in_another_turn_finds_its_chain_and_sends_nothing_twice(
     shop, world, order
 ):
@@ -215,7 +253,7 @@ def test_req_P14_a_refused_compensation_keeps_record_error_and_snapshot_and_neve
     assert records["reserve_stock"].state is State.CONFIRMED
     assert not world.arrivals("undo-stock", method="POST", order=order)
 
-    shop.app.resolve(payment.id, kept=True, evidence="refunded by hand, case 7")
+    shop.app.resolve(payment.id, kept=True, evidence="the customer keeps it, case 7")
     settle(shop.app, lambda: wish.state is WorkflowState.COMPENSATED)
     assert states(wish)["charge_card"] is State.CONFIRMED, "what is known is not rewritten"
     assert world.count("undo-stock", order=order) == 1
@@ -306,7 +344,7 @@ def test_req_P01_a_read_in_a_chain_is_recorded_with_its_result(app, order):
     assert (after.n, after.review) == (record.n, None), "a read is never undone"
 
 
-def test_a_write_in_a_chain_is_two_commits_and_a_read_one(app, order):
+def test_a_write_in_a_chain_is_two_commits_a_read_one_and_the_end_of_the_block_one(app, order):
     """The chain, its member and its direction are written beside the action's own two writes."""
     commits, submit = [], app.ledger.submit
 
@@ -326,7 +364,10 @@ def test_a_write_in_a_chain_is_two_commits_and_a_read_one(app, order):
     with app.session("s", principal="u7") as session, session.chain(order):
         reserve(order_id=order)
         find_order(order_id=order)
-    assert commits == [["Reserve"], ["Advance"], ["Reserve"]]
+    assert commits == [["Reserve"], ["Advance"], ["Reserve"], ["EndChain"]]
+    with app.session("s", principal="u7") as session, session.chain("nothing in it"):
+        pass
+    assert len(commits) == 4, "where nothing was called, nothing is written"
 
 
 def test_req_S05_parallel_tasks_join_the_chain_and_wait_only_for_what_they_name(app, order):

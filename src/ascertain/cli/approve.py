@@ -6,18 +6,15 @@ from typing import Annotated
 
 import typer
 
-from ascertain.cli.exits import Exit, UsageProblem, json_text
+from ascertain.cli.deciding import decided
+from ascertain.cli.exits import UsageProblem
 from ascertain.cli.ledgers import opened
 from ascertain.cli.options import DEFAULT_LEDGER, ActionId, AsJson, LedgerUrl, examples
-from ascertain.cli.out import put
-from ascertain.cli.paper import Paper
+from ascertain.model.action import ActionRecord
 from ascertain.report.reading import find_one
-from ascertain.report.story import story_of
-from ascertain.report.why import why
 from ascertain.runtime.approving import approve, decline, release
 from ascertain.runtime.clock import LedgerClock
 from ascertain.runtime.hands import Hands
-from ascertain.runtime.registry import Registry
 
 EPILOG = examples(
     "ascertain show 019ad2f0c1",
@@ -58,23 +55,12 @@ def command(
     clock = LedgerClock()
     with opened(ledger) as found:
         record = find_one(found, id)
-        hands = Hands(found, Registry(), clock=clock)
-        try:
+
+        def write(hands: Hands) -> ActionRecord:
             if digest is not None:
-                after = approve(hands, record.id, by=by, digest=digest)
-            elif declined:
-                after = decline(hands, record.id, by=by, why=evidence)
-            else:
-                after = release(hands, record.id, by=by)
-        finally:
-            hands.committer.close()
-        story = story_of(found, after, clock())
-    said = why(story)
-    if as_json:
-        put(f"{json_text({**story.as_dict(), 'sentence': said.sentence})}\n")
-        return Exit.FINE
-    paper = Paper()
-    paper.line((str(after.state), str(after.state)), f" {after.tool}")
-    paper.line(said.sentence)
-    paper.write()
-    return Exit.FINE
+                return approve(hands, record.id, by=by, digest=digest)
+            if declined:
+                return decline(hands, record.id, by=by, why=evidence)
+            return release(hands, record.id, by=by)
+
+        return decided(found, clock, write, as_json=as_json)

@@ -8,6 +8,7 @@ from ascertain.cli.ledgers import opened
 from ascertain.cli.options import DEFAULT_LEDGER, AsJson, LedgerUrl, Since, WishId, examples
 from ascertain.cli.out import put
 from ascertain.cli.paper import Cell, Paper
+from ascertain.report.left import left_said
 from ascertain.report.timeline import MARKS, Bar, Timeline, timeline_of
 from ascertain.report.wishes import Wish, find_wish
 from ascertain.report.words import ago, clock, day_and_time, span
@@ -49,6 +50,9 @@ def _head(paper: Paper, wish: Wish, now: float) -> None:
     rows: list[tuple[str, Cell]] = [("for", whose), ("since", began)]
     if wish.around is not None and wish.around.chain.backward:
         rows.append(("turned", (f"it goes back: {wish.around.chain.reason}", "warn")))
+    said = left_said(wish, now)
+    if said:
+        rows.append(("left", (said, "warn")))
     paper.pairs(rows)
     paper.blank()
 

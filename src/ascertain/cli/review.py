@@ -7,25 +7,31 @@ from typing import Annotated
 
 import typer
 
+from ascertain.cli.deciding import (
+    OPTIONS,
+    Confirmed,
+    Evidence,
+    Kept,
+    NotDone,
+    TooMany,
+    TurnBack,
+    Undone,
+    judge,
+    writing,
+)
 from ascertain.cli.exits import Exit, UsageProblem, json_text
 from ascertain.cli.ledgers import opened
 from ascertain.cli.options import DEFAULT_LEDGER, AsJson, LedgerUrl, examples
 from ascertain.cli.out import put
 from ascertain.cli.paper import Cell, Paper
 from ascertain.cli.show import timeline
-from ascertain.model.action import ActionRecord
 from ascertain.report.cases import Case, case_of, cases
 from ascertain.report.reading import find_one
-from ascertain.report.story import story_of
-from ascertain.report.why import why
 from ascertain.report.words import ago, day_and_time, many, span
-from ascertain.rules.cases import Verdict, in_review
+from ascertain.rules.cases import in_review
 from ascertain.runtime.cases import assign
 from ascertain.runtime.clock import LedgerClock
 from ascertain.runtime.durations import seconds
-from ascertain.runtime.hands import Hands
-from ascertain.runtime.registry import Registry
-from ascertain.runtime.verdict import keep, resolve
 from ascertain.store.ledger import Ledger
 
 EPILOG = examples(
@@ -51,19 +57,13 @@ def command(
     id: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="The action's id, or its beginning.")
     ] = None,
-    confirmed: Annotated[
-        str | None, typer.Option(metavar="REF", help="It happened: the provider's reference.")
-    ] = None,
-    not_done: Annotated[
-        bool, typer.Option("--not-done", help="It did not happen, and will not.")
-    ] = False,
-    too_many: Annotated[
-        bool, typer.Option("--too-many", help="More was done than was wished for.")
-    ] = False,
-    kept: Annotated[
-        bool, typer.Option("--kept", help="It could not be undone, and stays as it is.")
-    ] = False,
-    evidence: Annotated[str, typer.Option(metavar="TEXT", help="How you know.")] = "",
+    confirmed: Confirmed = None,
+    not_done: NotDone = False,
+    too_many: TooMany = False,
+    undone: Undone = False,
+    turn_back: TurnBack = False,
+    kept: Kept = False,
+    evidence: Evidence = "",
     to: Annotated[str, typer.Option(metavar="NAME", help="Whose case it is from now on.")] = "",
     within: Annotated[
         str | None, typer.Option(metavar="TIME", help="By when: 4h, 2d from now.")
@@ -85,31 +85,15 @@ def command(
         record = find_one(found, id)
         if what is What.SHOW:
             return _show(case_of(found, record, clock()), as_json=as_json)
-        hands = Hands(found, Registry(), clock=clock)
-        try:
-            if what is What.ASSIGN:
+        if what is What.ASSIGN:
+            with writing(found, clock) as hands:
                 after = assign(hands, record.id, owner=to, within_s=seconds(within, "--within"))
-                return _show(case_of(found, after, clock()), as_json=as_json)
-            if (confirmed is not None) + not_done + too_many + kept != 1:
-                raise UsageProblem(
-                    "Say exactly one of --confirmed REF, --not-done, --too-many and --kept.",
-                    next_step="ascertain review --help",
-                )
-            after = (
-                keep(hands, record.id, evidence=evidence)
-                if kept
-                else resolve(
-                    hands,
-                    record.id,
-                    confirmed=confirmed,
-                    not_done=not_done,
-                    evidence=evidence,
-                    too_many=too_many,
-                )
-            )
-        finally:
-            hands.committer.close()
-        return _decided(found, after, clock(), as_json=as_json)
+            return _show(case_of(found, after, clock()), as_json=as_json)
+        return judge(
+            found, record, clock, confirmed=confirmed, not_done=not_done, too_many=too_many,
+            undone=undone, turn_back=turn_back, kept=kept,
+            evidence=evidence, as_json=as_json,
+        )  # fmt: skip
 
 
 def _urgency(case: Case) -> float:
@@ -184,35 +168,13 @@ def _facts(case: Case) -> list[tuple[str, Cell]]:
         rows.append(("reference", record.provider_ref or f"existing {record.related_ref}"))
     if handed.request_ids:
         rows.append(("theirs", f"provider's request ids {', '.join(handed.request_ids)}"))
-    rows.append(("verdicts", ", ".join(map(_option, case.verdicts)) or "none: it is settled"))
+    rows.append(
+        (
+            "verdicts",
+            ", ".join(OPTIONS.get(word, word) for word in case.verdicts) or "none: it is settled",
+        )
+    )
     if case.waits_for:
         rows.append(("not yet", f"not done cannot be said while {'; '.join(case.waits_for)} lives"))
     rows += [(f"told {language}", said) for language, said in case.story.told.items()]
     return rows
-
-
-def _option(verdict: str) -> str:
-    match verdict:
-        case Verdict.CONFIRMED:
-            return "--confirmed REF"
-        case Verdict.NOT_DONE:
-            return "--not-done --evidence TEXT"
-        case Verdict.TOO_MANY:
-            return "--too-many --evidence TEXT"
-        case "kept":
-            return "--kept --evidence TEXT"
-        case _:
-            return verdict
-
-
-def _decided(ledger: Ledger, after: ActionRecord, now: float, *, as_json: bool) -> int:
-    story = story_of(ledger, after, now)
-    said = why(story)
-    if as_json:
-        put(f"{json_text({**story.as_dict(), 'sentence': said.sentence})}\n")
-        return Exit.FINE
-    paper = Paper()
-    paper.line((str(after.state), str(after.state)), f" {story.record.provider_ref or ''}")
-    paper.line(said.sentence)
-    paper.write()
-    return Exit.FINE

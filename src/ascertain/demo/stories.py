@@ -255,7 +255,7 @@ _ALL = (
             _step("H700", "send_notice"),
         ),
         workflow=WorkflowState.COMPLETED,
-        must_hear=(("H700", "Done."), ("H700", "已完成。")),
+        must_hear=(("H700", "Fulfilled."), ("H700", "履约已完成。")),
     ),
     Story(
         id="i",

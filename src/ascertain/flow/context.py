@@ -12,6 +12,7 @@ from ascertain.errors import AscertainError
 from ascertain.flow.call import Ended, Hold, Wanted, call, read
 from ascertain.flow.effects import Flow, Look, Setting, admit, look, reserve, tell, vet
 from ascertain.flow.gate import Held, Need, Passage, Passed, pass_gate, refuse
+from ascertain.flow.joining import join_chain
 from ascertain.model.operations import Reserve, Reserved
 from ascertain.model.outcome import Kind
 from ascertain.model.session import Needs, Provides
@@ -42,8 +43,8 @@ def write_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
         if isinstance(passed, Held):
             return (yield from _hold(setting, need, turn, passage, passed))
         wanted, values = passed.made
-        if need.chained:
-            wanted = yield from admit(wanted, need.place)
+        if need.seat is not None:
+            wanted = yield from join_chain(setting, wanted, need.seat, turn)
         said = yield from vet(values)
         hold, denied = (said, None) if isinstance(said, Hold) else (None, said)
         denied = wanted.denied or denied
@@ -79,8 +80,8 @@ def read_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
         return (yield from _hold(setting, need, turn, passage, passed))
     wanted, values = passed.made
     yield from vet(values)
-    if need.chained:
-        wanted = yield from admit(wanted, need.place)
+    if need.seat is not None:
+        wanted = yield from join_chain(setting, wanted, need.seat, turn)
     ended = yield from read(setting, wanted.record, turn)
     keeps = setting.contract.provides or wanted.record.chain
     if ended.record.state is not State.CONFIRMED or not keeps:
@@ -156,8 +157,8 @@ def _hold(setting: Setting, need: Need, turn: Turn, passage: Passage, held: Held
             return Ended(known, "replayed" if known.terminal else "joined")
     wanted = need.held(held.keys)
     told = {**_tiers(passage), "held": {"reason": str(held.reason), "keys": list(held.keys)}}
-    if need.place is not None:
-        wanted = yield from admit(wanted, need.place)  # a step by that name has been tried
+    if need.named:  # a step by that name has been tried
+        wanted = yield from admit(wanted, need.seat, last=True)
     wanted = wanted._replace(denied=(Kind.WITHDRAWN, str(held.reason)), told=told)
     return (yield from call(setting, wanted, turn))
 

@@ -199,19 +199,30 @@ class Vet(NamedTuple):
 
 
 class Admit(NamedTuple):
-    """Take this call in as a step of the chain that it is made in; reply: the wanted action."""
+    """Take this call in as a step of the chain that it is made in; reply: the wanted action.
+
+    Where what it depends on is under way, the reply says how to :class:`Attend` to that, unless
+    this is the ``last`` time that it is asked.
+    """
 
     wanted: Any
-    place: Any
+    seat: Any
+    last: bool
+
+
+class Attend(NamedTuple):
+    """Wait until what a step depends on may have ended, or ``seconds`` pass; no reply."""
+
+    coming: Any
+    seconds: float
 
 
 Effect = (
     Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit | Relate | Tell
-    | Survey | Undo | Picture | Look | Settle | Fetch | Vet | Admit
+    | Survey | Undo | Picture | Look | Settle | Fetch | Vet | Admit | Attend
 )  # fmt: skip
 
 T = TypeVar("T")
-W = TypeVar("W")
 Flow = Generator[Effect, Any, T]
 
 
@@ -307,9 +318,13 @@ def picture(record: ActionRecord, deadline_s: float) -> Flow[Report | None]:
     return reply
 
 
-def admit(wanted: W, place: Any) -> Flow[W]:
-    reply: W = yield Admit(wanted, place)
+def admit(wanted: Any, seat: Any, *, last: bool) -> Flow[Any]:
+    reply = yield Admit(wanted, seat, last)
     return reply
+
+
+def attend(coming: Any, seconds: float) -> Flow[None]:
+    yield Attend(coming, seconds)
 
 
 def look(operation: Look) -> Flow[Looked]:

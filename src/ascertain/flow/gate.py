@@ -48,7 +48,8 @@ class Need(NamedTuple):
     :param elsewhere: keys that other tools provide, once somebody calls them.
     :param make: the action with these arguments filled in, and the chain that it joins.
     :param held: the action of a call that is not made, because of these keys.
-    :param chained: whether the call is made in a chain. :param place: its named step there.
+    :param seat: the call in the chain that it is made in; None: in none.
+    :param named: whether it is a step by a name there.
     """
 
     tenant: str
@@ -63,8 +64,8 @@ class Need(NamedTuple):
     elsewhere: frozenset[str]
     make: Callable[[Mapping[str, Any], str], tuple[Wanted, dict[str, Any]]]
     held: Callable[[tuple[str, ...]], Wanted]
-    chained: bool = False
-    place: Any = None
+    seat: Any = None
+    named: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -27,6 +27,10 @@ TURNS: tuple[tuple[Direction, str, Direction], ...] = (
 )
 
 
+LEFT = "left"
+"""The reason of a chain whose code did not come to its end, once a person has to decide."""
+
+
 class Weight(StrEnum):
     """Whether the wish is worth anything without the step."""
 
@@ -60,10 +64,11 @@ class Course(StrEnum):
 class ChainRecord(NamedTuple):
     """A chain as the ledger holds it; the field order is the column order.
 
-    :param reason: why it was turned or stopped.
+    :param reason: why it was turned, stopped or left.
     :param plan: JSON of the declared steps; '' where the code is the plan.
-    :param due_at: when somebody looks at the plan again; None: nothing is left to start.
-    :param owner: who works on the plan (see ``runtime.sender``).
+    :param due_at: when somebody looks at it again; None: nothing is left to start, or the code came
+        to its end.
+    :param owner: who works on it (see ``runtime.sender``); '': nobody.
     """
 
     id: str
@@ -168,6 +173,27 @@ class Keeps(Beside):
     chain: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaves(Beside):
+    """A case over a chain whose code did not come to its end.
+
+    Blocks where somebody has looked, run it again or ended it since (``not_left``).
+
+    :param due_at: as it was when that was decided.
+    """
+
+    chain: str
+    due_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns(Beside):
+    """A person decided that what is confirmed is undone: the chain turns back."""
+
+    chain: str
+    reason: str
+
+
 # ------------------------------------------------------------------------------ of the chain itself
 
 
@@ -205,8 +231,22 @@ class ScheduleChain(Alone):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndChain(Alone):
+    """The code of a chain came to its end; or was left before (``due_at``: when somebody looks).
+
+    Reply: the chain as it was, or None.
+    """
+
+    chain: str
+    due_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TakeChains(Alone):
-    """Take chains whose plan is due, or whose owner is one of ``gone``; reply: a tuple of them."""
+    """Take chains that are due, or whose plan's owner is one of ``gone``; reply: a tuple of them.
+
+    Who takes one with a plan owns it from now on; one without keeps the owner that it had.
+    """
 
     owner: str
     now: float

@@ -122,8 +122,8 @@ RULES: tuple[Rule, ...] = (
         why="a temporary refusal, and nobody waits for it any more",
     ),
     _rule(
-        State.CONFIRMED, Event.COMPENSATE, State.COMPENSATED, By.WORKER,
-        why="its compensating action is confirmed",
+        State.CONFIRMED, Event.COMPENSATE, State.COMPENSATED, By.WORKER, By.PERSON,
+        why="its compensating action is confirmed, or a person reversed it by hand",
     ),
 )  # fmt: skip
 

@@ -12,7 +12,8 @@ from ascertain.report.reasons import sentence_of
 from ascertain.report.story import Story, story_of
 from ascertain.report.words import iso, sender_words
 from ascertain.rules import cases as rules
-from ascertain.rules.cases import Handed
+from ascertain.rules.cases import Handed, Verdict
+from ascertain.rules.chain import not_by_hand
 from ascertain.runtime import sender
 from ascertain.store.ledger import Filter, Ledger
 from ascertain.values.misfit import is_object
@@ -104,11 +105,19 @@ def case_of(ledger: Ledger, record: ActionRecord, now: float) -> Case:
         story=story,
         handed=handed,
         opened_at=record.updated_at if record.review_at is None else record.review_at,
-        verdicts=tuple(dict.fromkeys((*map(str, rules.permitted(record)), *handed.verdicts))),
+        verdicts=_verdicts(ledger, record, handed),
         about=_about(story),
         waits_for=tuple(alive),
         now=now,
     )
+
+
+def _verdicts(ledger: Ledger, record: ActionRecord, handed: Handed) -> tuple[str, ...]:
+    """What its state permits, what its chain does, and what came with the case."""
+    said = [str(verdict) for verdict in rules.permitted(record)]
+    if record.chain and not not_by_hand(record, ledger.chains.around(record.chain)):
+        said.append(Verdict.UNDONE)
+    return tuple(dict.fromkeys((*said, *handed.verdicts)))
 
 
 def _about(story: Story) -> dict[str, Any]:

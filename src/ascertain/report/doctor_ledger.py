@@ -15,6 +15,7 @@ from ascertain.report.reading import contract_of, is_observed, walk
 from ascertain.report.shown import Shown
 from ascertain.report.story import holder_is_gone, moment_of
 from ascertain.report.words import joined, many, sender_words, span
+from ascertain.rules.left import CASE as LEFT_CASE
 from ascertain.store.ledger import Filter, Ledger
 
 OVERDUE_S = 60.0
@@ -37,6 +38,7 @@ def ledger_checks(ledger: Ledger, now: float, *, deep: bool = False) -> Iterator
     yield _oldest_unknown(ledger, waiting, now)
     yield _lookups(ledger, waiting)
     yield from _cases(ledger, now)
+    yield _left(ledger)
     yield _breakers(ledger, now)
     yield _clock(ledger, waiting, now)
     yield _leases(ledger, waiting)
@@ -60,7 +62,8 @@ def _chains(ledger: Ledger, waiting: list[ActionRecord], *, deep: bool) -> Check
 def _recovering(ledger: Ledger, waiting: list[ActionRecord], now: float) -> Check:
     seen_at = ledger.last_heartbeat()
     overdue = [at for r in waiting if (at := _due_at(r)) is not None and at <= now - OVERDUE_S]
-    due_at = min([*overdue, ledger.next_due_at() or now])
+    others = (ledger.next_due_at(), ledger.chains.next_due_at())
+    due_at = min([*overdue, *(at for at in others if at is not None), now])
     if seen_at is None:
         seen = "no worker was seen within a day"
     else:
@@ -144,6 +147,19 @@ def _cases(ledger: Ledger, now: float) -> Iterator[Check]:
         )
     else:
         yield ok("review", "Nothing waits for a person.")
+
+
+def _left(ledger: Ledger) -> Check:
+    """Chains whose code did not come to its end; a person decides what becomes of each."""
+    found = [r for r in walk(ledger, Filter(review_only=True)) if r.review == LEFT_CASE]
+    if not found:
+        return ok("left", "No chain was left before its end.")
+    return warn(
+        "left",
+        f"{many(len(found), 'chain was', 'chains were')} left before "
+        f"{'its' if len(found) == 1 else 'their'} end: {_named(found)}.",
+        f"Run its code again, or: ascertain review show {found[0].id}",
+    )
 
 
 def _breakers(ledger: Ledger, now: float) -> Check:

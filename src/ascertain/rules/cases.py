@@ -24,6 +24,9 @@ class Verdict(StrEnum):
     CONFIRMED = "confirmed"
     NOT_DONE = "not_done"
     TOO_MANY = "too_many"
+    UNDONE = "undone"
+    TURN_BACK = "turn_back"
+    KEPT = "kept"
 
 
 class Handed(NamedTuple):

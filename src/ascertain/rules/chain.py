@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ascertain.errors import ContractError
@@ -13,6 +14,7 @@ from ascertain.model.contract import Contract
 from ascertain.model.operations import Advance, Beside
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import By, Event, State
+from ascertain.rules.cases import Verdict
 from ascertain.rules.moves import FREE, Move, closed, move, note
 
 TURNED = "chain_turned_back"
@@ -20,7 +22,9 @@ STOPPED = "chain_stopped"
 WAITS_FOR = "waits_for:"
 HELD = "context_"
 REVIEW_WITHIN_S = 86_400.0
-VERDICTS = ("kept",)
+UNWANTED = "undo_not_wanted"
+BY_HAND = "undone_by_hand"
+VERDICTS = (Verdict.KEPT,)
 
 # A refusal that no correction helps turns the chain at once; others when its block is left.
 _TURNS_AT_ONCE = frozenset({Kind.BUSINESS, Kind.ABSENT})
@@ -36,7 +40,7 @@ def not_started(record: ActionRecord) -> bool:
     """Whether its chain, or its session's context, kept the step from being sent."""
     reason = record.reason
     return record.kind is Kind.WITHDRAWN and (
-        reason.startswith((WAITS_FOR, HELD)) or reason in (TURNED, STOPPED)
+        reason.startswith((WAITS_FOR, HELD)) or reason in (TURNED, STOPPED, UNWANTED)
     )
 
 
@@ -49,15 +53,24 @@ def satisfied(record: ActionRecord) -> bool:
     return (record.state is State.CONFIRMED and not record.overruled) or _exists(record)
 
 
-def gate(needs: Mapping[str, ActionRecord | None]) -> str:
+def gate(needs: Mapping[str, ActionRecord | None], coming: AbstractSet[str] = frozenset()) -> str:
     """Why a step must not start; '' where it may.
 
     :param needs: the steps that it depends on, as they stand; None: it was never called.
+    :param coming: those that are under way, and do not count yet.
     """
     for step, record in needs.items():
-        if record is None or not satisfied(record):
+        if step not in coming and (record is None or not satisfied(record)):
             return f"{WAITS_FOR}{step}"
     return ""
+
+
+def under_way(record: ActionRecord, now: float) -> bool:
+    """Whether somebody is sending the step just now, wherever that is.
+
+    What is unknown is not: a person would not wait for it before the next step either.
+    """
+    return record.state is State.SENT and (record.lease_until or 0.0) > now
 
 
 def blocks(chain: ChainRecord | None, member: Member | None) -> str:
@@ -68,6 +81,16 @@ def blocks(chain: ChainRecord | None, member: Member | None) -> str:
         return STOPPED
     undoes = member is not None and bool(member.undoes)
     return TURNED if chain.backward and not undoes else ""
+
+
+def unwanted(original: ActionRecord, place: Member | None) -> str:
+    """Why an undo must not be begun, as what it reverses stands by now; '' where it may.
+
+    A worker may have rested for longer than its lease, and a person settled it meanwhile.
+    """
+    kept = place is not None and bool(place.kept)
+    undoable = original.state in (State.CONFIRMED, State.UNKNOWN)
+    return "" if undoable and not kept else UNWANTED
 
 
 def turns(record: ActionRecord, member: Member) -> str:
@@ -170,6 +193,32 @@ def keep(record: ActionRecord, *, evidence: str, now: float) -> Move:
     return note(kept, By.PERSON, "verdict_kept", now, {"evidence": evidence})
 
 
+def not_by_hand(record: ActionRecord, around: Around | None) -> str:
+    """Why a person's word that they undid the action cannot be taken; '' where it can.
+
+    What is known of its own undo comes first: else it would be reversed by both.
+    """
+    mine = None if around is None else around.member(record.id)
+    if around is None or mine is None or mine.undoes or not around.chain.backward:
+        return "no_step"
+    if record.state is not State.CONFIRMED or record.disputed:
+        return "not_confirmed"
+    undo = around.undo_of(record.id)
+    if undo is None or undo.overruled:
+        return ""
+    if undo.state is State.CONFIRMED:
+        return "undone_already"
+    return "undo_open" if undo.open or undo.disputed else ""
+
+
+def by_hand(record: ActionRecord, *, evidence: str, now: float) -> Move:
+    """A person undid it by hand, and says how they know."""
+    return move(
+        record, Event.COMPENSATE, By.PERSON, BY_HAND, now,
+        detail={"evidence": evidence}, doubt=0, **closed(),
+    )  # fmt: skip
+
+
 def advance_of(
     before: ActionRecord,
     move: Move,
@@ -188,6 +237,20 @@ def advance_of(
         beside=beside,
         claim=move.claim,
     )
+
+
+def circle(needs: Mapping[str, Sequence[str]], step: str) -> bool:
+    """Whether a step, directly or not, waits for itself."""
+    seen: set[str] = set()
+    following = list(needs.get(step, ()))
+    while following:
+        name = following.pop()
+        if name == step:
+            return True
+        if name not in seen:
+            seen.add(name)
+            following += needs.get(name, ())
+    return False
 
 
 def check_order(steps: Sequence[tuple[str, Sequence[str]]]) -> list[str]:

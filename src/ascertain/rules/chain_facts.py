@@ -12,7 +12,8 @@ from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.cases import as_found, in_review
 from ascertain.rules.chain import not_started
-from ascertain.rules.facts import action_facts, next_allowed
+from ascertain.rules.facts import action_facts, allowed
+from ascertain.rules.left import CASE, at_work, was_left
 from ascertain.rules.plan import plan_from_json
 from ascertain.rules.project import Part, WorkflowState, workflow_say, workflow_state
 
@@ -21,14 +22,18 @@ ContractOf = Callable[[ActionRecord], Contract | None]
 
 def chain_state(around: Around, contract_of: ContractOf) -> WorkflowState:
     """The state of the wish."""
-    return workflow_state(parts_of(around, contract_of), backward=around.chain.backward)
+    parts = parts_of(around, contract_of)
+    return workflow_state(parts, backward=around.chain.backward, left=was_left(around))
 
 
 def chain_say(around: Around, contract_of: ContractOf, language: str = "en") -> str:
     """The wish in one sentence."""
     parts = parts_of(around, contract_of, language)
     wish = (around.chain.wish, around.chain.wish_zh)
-    return workflow_say(parts, language, wish, backward=around.chain.backward)
+    # a case over one of its actions comes first: of that one nobody knows what became of it
+    other = any(in_review(r) and r.review != CASE for _, r in around.members)
+    left = was_left(around) and not other
+    return workflow_say(parts, language, wish, backward=around.chain.backward, left=left)
 
 
 def chain_facts(around: Around, contract_of: ContractOf, now: float) -> dict[str, Any]:
@@ -38,9 +43,9 @@ def chain_facts(around: Around, contract_of: ContractOf, now: float) -> dict[str
         for member, record in around.members
         if (contract := contract_of(record)) is not None and not contract.is_read
     ]
-    allowed: dict[str, None] = {}
-    for _, record, contract in known:
-        allowed.update(dict.fromkeys(next_allowed(record, contract, now)))
+    entries = [
+        entry for _, record, contract in known for entry in allowed(record, contract, now, around)
+    ]
     return {
         "tool_chain_id": around.chain.id,
         "workflow_state": str(chain_state(around, contract_of)),
@@ -49,7 +54,7 @@ def chain_facts(around: Around, contract_of: ContractOf, now: float) -> dict[str
             {**action_facts(record, contract, now), "step": member.step}
             for member, record, contract in known
         ],
-        "next_allowed": list(allowed),
+        "next_allowed": list(dict.fromkeys(entries)),
         "say": {language: chain_say(around, contract_of, language) for language in texts.LANGUAGES},
     }
 
@@ -65,9 +70,9 @@ def parts_of(around: Around, contract_of: ContractOf, language: str = "en") -> l
 
 
 def _to_start(around: Around) -> list[Part]:
-    """Declared steps that were never called."""
+    """Declared steps that were never called; where the code is the plan, whatever it will call."""
     if not around.chain.plan:
-        return []
+        return [Part(name="", state=State.PREPARED)] if at_work(around.chain) else []
     called = around.steps()
     return [
         Part(name=step.step, state=State.PREPARED, essential=not step.best_effort)

@@ -11,13 +11,14 @@ from types import MappingProxyType
 from typing import Any, assert_never
 
 from ascertain.model.action import ActionRecord
+from ascertain.model.chain import Around
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.budget import may_ask, resend_at, sends_left
 from ascertain.rules.cases import as_found, in_review
-from ascertain.rules.chain import WAITS_FOR, not_started
+from ascertain.rules.chain import WAITS_FOR, not_started, satisfied
 from ascertain.rules.items import PARTLY
 from ascertain.rules.project import Part, workflow_say, workflow_state
 
@@ -67,6 +68,30 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
             assert_never(record.state)
 
 
+def allowed(record: ActionRecord, contract: Contract, now: float, around: Around) -> list[str]:
+    """What may be done next about one action of a chain: only what the chain still permits.
+
+    Once it goes back or was stopped, nothing is called in it; what gave way to a later call of the
+    same step needs nothing; and a step that was not started is waited for only while that helps.
+    """
+    member = around.member(record.id)
+    entries = next_allowed(record, contract, now)
+    if member is None or not entries:
+        return entries
+    if not member.undoes and record.terminal and around.steps()[member.step][1].id != record.id:
+        return []
+    waits = record.kind is Kind.WITHDRAWN and record.reason.startswith(WAITS_FOR)
+    if around.chain.backward or around.chain.stopped_at is not None:
+        gone = (CALL_AGAIN, CORRECT_ARGUMENTS, *((WAIT,) if waits else ()))
+        return [entry for entry in entries if entry not in gone]
+    if not waits:
+        return entries
+    found = around.steps().get(record.reason.removeprefix(WAITS_FOR))
+    if found is None or satisfied(found[1]):
+        return [WAIT if around.chain.plan else CALL_AGAIN, ASK_PERSON]
+    return entries if found[1].open else [ASK_PERSON]
+
+
 def action_facts(
     record: ActionRecord,
     contract: Contract,
@@ -112,11 +137,13 @@ def facts_of(
     wish: tuple[str, str] = ("done", ""),
     backward: bool = False,
     items: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType({}),
+    chains: Mapping[str, Around] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The facts object of a turn, or of one action.
 
     :param backward: a chain in it goes back. What reverses another action is no part of the wish.
     :param items: of each action that is a batch, by its id, what is known of its items.
+    :param chains: those that the actions are in, by their ids.
     """
     parts = {
         language: [
@@ -126,9 +153,15 @@ def facts_of(
         ]
         for language in texts.LANGUAGES
     }
-    allowed: dict[str, None] = {}
-    for record, contract in known:
-        allowed.update(dict.fromkeys(next_allowed(record, contract, now)))
+    entries = [
+        entry
+        for record, contract in known
+        for entry in (
+            allowed(record, contract, now, chains[record.chain])
+            if record.chain in chains
+            else next_allowed(record, contract, now)
+        )
+    ]
     say = {
         language: texts.say(known[0][0], known[0][1], language)
         if len(known) == 1
@@ -141,7 +174,7 @@ def facts_of(
             action_facts(record, contract, now, items.get(record.id, ()))
             for record, contract in known
         ],
-        "next_allowed": list(allowed),
+        "next_allowed": list(dict.fromkeys(entries)),
         "say": say,
     }
 

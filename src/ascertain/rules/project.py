@@ -41,13 +41,16 @@ class Part(NamedTuple):
     partly: bool = False
 
 
-def workflow_state(parts: Sequence[Part], *, backward: bool = False) -> WorkflowState:
+def workflow_state(
+    parts: Sequence[Part], *, backward: bool = False, left: bool = False
+) -> WorkflowState:
     """Derive the state of the wish.
 
     Essential actions decide; best-effort ones only make it partial. Where all are best effort,
     they decide among themselves.
 
     :param backward: its chain goes back; then every part counts, for each has to be undone.
+    :param left: its code did not come to its end, so that nobody knows what was still to come.
     """
     if not parts:
         return WorkflowState.NOT_STARTED
@@ -68,7 +71,7 @@ def workflow_state(parts: Sequence[Part], *, backward: bool = False) -> Workflow
         return WorkflowState.RUNNING if begun else WorkflowState.NOT_STARTED
     if State.COMPENSATED in states:
         return WorkflowState.COMPENSATED
-    if all(part.state is State.CONFIRMED and not part.partly for part in parts):
+    if not left and all(part.state is State.CONFIRMED and not part.partly for part in parts):
         return WorkflowState.COMPLETED
     return WorkflowState.PARTIALLY_COMPLETED
 
@@ -89,15 +92,33 @@ def workflow_say(
     wish: tuple[str, str] = ("done", ""),
     *,
     backward: bool = False,
+    left: bool = False,
 ) -> str:
     """The wish in one sentence. ``wish`` is what being fulfilled is called, (en, zh-CN)."""
     chinese = language.startswith("zh")
-    state = workflow_state(parts, backward=backward)
+    state = workflow_state(parts, backward=backward, left=left)
+    done = [part.name for part in parts if part.state is State.CONFIRMED]
     pending = [part.name for part in parts if part.state is not State.CONFIRMED]
     joined = "、".join(pending) if chinese else ", ".join(pending)
+    text = WORKFLOW[_which(state, left=left and bool(done), pending=bool(pending))][int(chinese)]
+    word = wish[int(chinese)] or ("" if chinese else "done")
+    values = {
+        "{wish}": word,
+        "{Wish}": f"{word[:1].upper()}{word[1:]}",
+        "{pending}": joined,
+        "{done}": ("、" if chinese else ", ").join(done),
+    }
+    for name, value in values.items():
+        text = text.replace(name, value)
+    return text
+
+
+def _which(state: WorkflowState, *, left: bool, pending: bool) -> str:
+    """The sentence for a state."""
+    if left and state in (WorkflowState.PARTIALLY_COMPLETED, WorkflowState.NEEDS_REVIEW):
+        return "left"
     declined = state is WorkflowState.PARTIALLY_COMPLETED and not pending
-    text = WORKFLOW["partly_declined" if declined else state][int(chinese)]
-    return text.replace("{wish}", wish[int(chinese)]).replace("{pending}", joined)
+    return "partly_declined" if declined else state
 
 
 def _to_undo(part: Part) -> bool:

@@ -94,6 +94,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The {name} was not made: you asked to stop.",
         "{name}没有提交：已按要求停止。",
     ),
+    "undo_not_wanted": (
+        "The {name} was not made: a person has settled what it reverses.",
+        "{name}没有提交：相关操作已由人工处理。",
+    ),
     "undo_in_review": (
         "The {name} was submitted and could not be undone by itself; a person will check it.",
         "{name}已提交，未能自动撤销，会人工核查。",
@@ -119,7 +123,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
 WORKFLOW: dict[str, tuple[str, str]] = {
     "not_started": ("Nothing has been started.", "尚未开始。"),
     "running": ("In progress.", "处理中。"),
-    "completed": ("Done.", "已完成。"),
+    "completed": ("{Wish}.", "{wish}已完成。"),
     "partially_completed": (
         "{wish}, {pending} awaiting confirmation",
         "{wish}完成、{pending}待确认",
@@ -132,6 +136,10 @@ WORKFLOW: dict[str, tuple[str, str]] = {
     "partly_declined": (
         "{wish} in part; some items were declined",
         "{wish}部分完成，部分未被受理",
+    ),
+    "left": (
+        "It was broken off before its end; what was made so far: {done}.",
+        "办理中途中断，目前已提交：{done}。",
     ),
     "refused": ("It was declined.", "未被受理。"),
     "compensating": ("It is being undone.", "正在撤销。"),

@@ -136,10 +136,13 @@ class Action(Generic[T]):
 
     def facts(self) -> dict[str, Any]:
         """All that the model may be told, and what may be done next."""
+        chain = self.record.chain
+        around = self._hands.ledger.chains.around(chain) if chain and not self.confirmed else None
         return facts_of(
             [(self.record, self._entry.contract)],
             self._hands.clock(),
             items={self.id: self.items} if self._entry.contract.items else {},
+            chains={} if around is None else {around.chain.id: around},
         )
 
     def say(self, language: str = "en") -> str:

@@ -20,6 +20,7 @@ from ascertain.flow.call import call
 from ascertain.flow.effects import (
     Admit,
     Ask,
+    Attend,
     Await,
     Effect,
     Fetch,
@@ -63,6 +64,7 @@ from ascertain.runtime.invoke import (
     open_lookup,
     report,
 )
+from ascertain.runtime.joining import admitted_async, attended_async
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.sync import POLL_FIRST_S, POLL_MOST_S, land_late, tell_operator
 
@@ -73,10 +75,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 GRACE_S = 0.25  # for a body that is told to stop at its deadline
-
-
-BEFORE_THE_CALL = (Look, Settle, Fetch, Vet)
-
+BEFORE_THE_CALL = (Look, Settle, Fetch, Vet, Admit, Attend)
 Body = asyncio.Future[Any] | Future[Any]
 
 
@@ -172,7 +171,9 @@ class AsyncDriver:
                 assert self._calls is not None
                 return self._hands.contexts.fetch_async(self._calls, effect)
             case Admit():
-                return self._hands.contexts.admit_async(self._entry, effect)
+                return admitted_async(self._entry, effect)
+            case Attend():
+                return attended_async(effect)
             case Vet(values):
                 self._values = values
                 return self._hands.contexts.vet_async(self._entry, effect)

@@ -11,6 +11,7 @@ from ascertain.errors import ActionNotFound, ContractError
 from ascertain.model.chain import ChainRecord
 from ascertain.model.contract import Contract
 from ascertain.rules.gate import Tiers
+from ascertain.rules.left import LEFT_S
 from ascertain.runtime.action import Action
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.calls import Calls
@@ -27,7 +28,7 @@ from ascertain.runtime.refusing import Refusing
 from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_async_checks
 from ascertain.runtime.scope import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
-from ascertain.runtime.verdict import keep, resolve
+from ascertain.runtime.verdict import resolve
 from ascertain.runtime.waiting import WordOnWaiting
 from ascertain.runtime.wanting import Options
 from ascertain.runtime.wrapping import Wraps
@@ -62,6 +63,8 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
     :param clock: the ledger's clock; for tests.
     :param session_ttl: how long a session lives after it was last used (seconds, or ``7d``).
     :param context_limit_bytes: how much a session may remember.
+    :param chain_left_after: how long a chain whose code did not come to its end may be run again
+        before a worker makes it a person's case (seconds, or ``10m``).
     :param session_keys: context keys that the application provides (:meth:`Session.remember`).
     :param tiers: how far a call goes by itself to get what it needs of the context.
     :param sessions: a session store that serves what the ledger knows of sessions, such as
@@ -82,6 +85,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         lease_s: float | None = None,
         session_ttl: float | str = DEFAULT_TTL_S,
         context_limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        chain_left_after: float | str = LEFT_S,
         session_keys: Sequence[str] = (),
         tiers: Tiers | None = None,
         sessions: str | None = None,
@@ -102,6 +106,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
             queue_bound=queue_bound,
             lease_s=DEFAULT_LEASE_S if lease_s is None else lease_s,
             context_limit_bytes=context_limit_bytes,
+            chain_left_s=seconds(chain_left_after, "chain_left_after") or 0.0,
         )
         self.contexts = self.hands.contexts = Contexts(
             self.hands, tiers=tiers or Tiers(), session_keys=session_keys, sessions=sessions,
@@ -279,6 +284,8 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         confirmed: str | None = None,
         not_done: bool = False,
         too_many: bool = False,
+        undone: bool = False,
+        turn_back: bool = False,
         kept: bool = False,
         evidence: str = "",
     ) -> Action[Any]:
@@ -288,20 +295,19 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         :param not_done: it did not happen and will not; needs ``evidence``.
         :param too_many: it is confirmed, and more was done than was wished for; needs ``evidence``.
             The case stays open until ``confirmed`` says that it was put right.
-        :param kept: it could not be undone with its chain, and stays as it is (or was put right by
-            hand); needs ``evidence``. The rest of the chain is undone around it.
+        :param undone: it could not be undone with its chain, and a person reversed it by hand;
+            needs ``evidence``. It is compensated then, and the rest of the chain is undone.
+        :param turn_back: the code of its chain did not come to its end; what is confirmed in it is
+            undone. Needs ``evidence``.
+        :param kept: it could not be undone with its chain, or the chain was left, and it stays as
+            it is; needs ``evidence``. The rest of a chain that goes back is undone around it.
         :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
         :raises MayStillArrive: "not done" while what was sent may still be on its way.
         """
-        if kept:
-            if confirmed is not None or not_done or too_many:
-                raise ContractError("Say exactly one verdict.", next_step="kept, or another.")
-            keep(self.hands, action_id, evidence=evidence)
-        else:
-            resolve(
-                self.hands, action_id, confirmed=confirmed, not_done=not_done, evidence=evidence,
-                too_many=too_many,
-            )  # fmt: skip
+        resolve(
+            self.hands, action_id, confirmed=confirmed, not_done=not_done, too_many=too_many,
+            undone=undone, turn_back=turn_back, kept=kept, evidence=evidence,
+        )  # fmt: skip
         return self.action(action_id)
 
     def make_worker(self, *, concurrency: int = 64) -> Worker:

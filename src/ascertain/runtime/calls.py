@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ascertain.errors import IntentConflict
 from ascertain.flow.call import Ended, Hold, Wanted, call, read
 from ascertain.flow.context import read_in_context, write_in_context
-from ascertain.flow.effects import Flow
+from ascertain.flow.effects import Flow, Setting
+from ascertain.flow.joining import join_chain
 from ascertain.flow.keeping import keep_read
 from ascertain.flow.observe import observe
 from ascertain.model.action import ActionRecord
@@ -20,14 +21,15 @@ from ascertain.runtime import deadline as ambient
 from ascertain.runtime import wanting
 from ascertain.runtime.action import NOT_LOADED, Action
 from ascertain.runtime.batching import keys_of
-from ascertain.runtime.checks import Denied, denied, denied_async
+from ascertain.runtime.checks import denied, denied_async
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.holding import hold, hold_async, waits_for_anything
 from ascertain.runtime.invoke import Asked, asked_in
-from ascertain.runtime.joining import admitted, admitted_async
+from ascertain.runtime.joining import seated
 from ascertain.runtime.keeper import Keeper
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, here
+from ascertain.runtime.seats import Seat
 from ascertain.runtime.sync import SyncDriver
 from ascertain.runtime.wanting import NONE, Options
 from ascertain.values.arguments import Bound, parse_call
@@ -36,7 +38,6 @@ from ascertain.values.canonical import canonical
 if TYPE_CHECKING:
     from ascertain.runtime.aio import AsyncDriver
     from ascertain.runtime.bodies import Bodies
-    from ascertain.runtime.chain import Chain
 
 
 class Calls:
@@ -68,85 +69,98 @@ class Calls:
     ) -> Action[Any]:
         """Make a guarded call of a sync tool in this thread."""
         session = here()
-        if entry.contract.in_context and not (self.observing or entry.observed):
-            return self._call_in_context(entry, session, args, kwargs, options)
-        bound = entry.signature.bind(args, kwargs)
-        keys_of(entry, bound.values)
-        turn = self._turn(entry, options)
-        driver = SyncDriver(self.hands, entry, self.keeper, bound.values)
-        setting = self.hands.setting(entry)
-        if entry.contract.is_read:
-            ended = driver.drive(read(setting, self._read_record(entry, session), turn))
-            if session.joined is not None:
-                wanted = self._chained_read(entry, bound, session.joined, options, turn)
-                ended = driver.drive(keep_read(setting, wanted, ended))
-            self._heard_of_read(entry, ended)
-        elif self.observing or entry.observed:
-            wanted = wanting.wanted(
-                self.hands, entry, bound, session.scope, options, turn, None, observed=True
-            )
-            ended = driver.drive(observe(setting, wanted))
-        else:
-            refusal: Denied | None = None
-            if _checked(entry):
-                refusal = denied(entry, session, asked_in(entry, session.scope, bound.values))
-            wanted = wanting.wanted(self.hands, entry, bound, session.scope, options, turn, refusal)
-            if session.joined is not None:
-                wanted = admitted(session.joined, entry, wanted, options.place)
-            if refusal is None and waits_for_anything(entry):
-                wanted = _held(wanted, hold(self.hands, entry, _for_rule(entry, session, bound)))
-            try:
-                ended = driver.drive(call(setting, wanted, turn))
-            except IntentConflict as conflict:
-                self._name_fields(entry, bound, conflict)
-                raise
-            if session.joined is not None:
-                session.joined.ended(wanted.record.intent, options.place, ended.record)
-        return self.action(entry, ended)
+        with seated(session, options.place) as seat:
+            if entry.contract.in_context and not (self.observing or entry.observed):
+                return self._call_in_context(entry, session, args, kwargs, options, seat)
+            return self._call(entry, session, entry.signature.bind(args, kwargs), options, seat)
 
     async def call_async(
         self, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options = NONE
     ) -> Action[Any]:
         """Make a guarded call on the running loop; sync tools run in a thread."""
         session = here()
-        if entry.contract.in_context and not (self.observing or entry.observed):
-            return await self._call_in_context_async(entry, session, args, kwargs, options)
-        bound = entry.signature.bind(args, kwargs)
+        with seated(session, options.place) as seat:
+            if entry.contract.in_context and not (self.observing or entry.observed):
+                made = self._call_in_context_async(entry, session, args, kwargs, options, seat)
+                return await made
+            bound = entry.signature.bind(args, kwargs)
+            return await self._call_async(entry, session, bound, options, seat)
+
+    def _call(
+        self, entry: Entry, session: Session, bound: Bound, options: Options, seat: Seat | None
+    ) -> Action[Any]:
+        keys_of(entry, bound.values)
+        turn = self._turn(entry, options)
+        driver = SyncDriver(self.hands, entry, self.keeper, bound.values)
+        setting = self.hands.setting(entry)
+        if entry.contract.is_read or self.observing or entry.observed:
+            flow = self._unguarded(setting, entry, session, bound, options, turn, seat)
+            return self.action(entry, driver.drive(flow))
+        wanted = wanting.wanted(self.hands, entry, bound, session.scope, options, turn)
+        if seat is not None:
+            wanted = driver.drive(join_chain(setting, wanted, seat, turn))
+        if wanted.denied is None and _checked(entry):
+            asked = asked_in(entry, session.scope, bound.values)
+            wanted = wanted._replace(denied=denied(entry, session, asked))
+        if wanted.denied is None and waits_for_anything(entry):
+            wanted = _held(wanted, hold(self.hands, entry, _for_rule(entry, session, bound)))
+        try:
+            ended = driver.drive(call(setting, wanted, turn))
+        except IntentConflict as conflict:
+            self._name_fields(entry, bound, conflict)
+            raise
+        return self._stepped(entry, seat, ended)
+
+    async def _call_async(
+        self, entry: Entry, session: Session, bound: Bound, options: Options, seat: Seat | None
+    ) -> Action[Any]:
         keys_of(entry, bound.values)
         turn = self._turn(entry, options)
         watched = self.observing or entry.observed
         driver = self._async_driver(self.hands, entry, self.bodies, bound.values, attached=watched)
         setting = self.hands.setting(entry)
-        if entry.contract.is_read:
-            ended = await driver.drive(read(setting, self._read_record(entry, session), turn))
-            if session.joined is not None:
-                wanted = self._chained_read(entry, bound, session.joined, options, turn)
-                ended = await driver.drive(keep_read(setting, wanted, ended))
-            self._heard_of_read(entry, ended)
-        elif watched:
-            wanted = wanting.wanted(
-                self.hands, entry, bound, session.scope, options, turn, None, observed=True
-            )
-            ended = await driver.drive(observe(setting, wanted))
-        else:
-            refusal = None
-            if _checked(entry):
-                vetted = asked_in(entry, session.scope, bound.values)
-                refusal = await denied_async(entry, session, vetted)
-            wanted = wanting.wanted(self.hands, entry, bound, session.scope, options, turn, refusal)
-            if session.joined is not None:
-                wanted = await admitted_async(session.joined, entry, wanted, options.place)
-            if refusal is None and waits_for_anything(entry):
-                asked = _for_rule(entry, session, bound)
-                wanted = _held(wanted, await hold_async(self.hands, entry, asked))
-            try:
-                ended = await driver.drive(call(setting, wanted, turn))
-            except IntentConflict as conflict:
-                self._name_fields(entry, bound, conflict)
-                raise
-            if session.joined is not None:
-                session.joined.ended(wanted.record.intent, options.place, ended.record)
-        return self.action(entry, ended)
+        if entry.contract.is_read or watched:
+            flow = self._unguarded(setting, entry, session, bound, options, turn, seat)
+            return self.action(entry, await driver.drive(flow))
+        wanted = wanting.wanted(self.hands, entry, bound, session.scope, options, turn)
+        if seat is not None:
+            wanted = await driver.drive(join_chain(setting, wanted, seat, turn))
+        if wanted.denied is None and _checked(entry):
+            asked = asked_in(entry, session.scope, bound.values)
+            wanted = wanted._replace(denied=await denied_async(entry, session, asked))
+        if wanted.denied is None and waits_for_anything(entry):
+            rule = _for_rule(entry, session, bound)
+            wanted = _held(wanted, await hold_async(self.hands, entry, rule))
+        try:
+            ended = await driver.drive(call(setting, wanted, turn))
+        except IntentConflict as conflict:
+            self._name_fields(entry, bound, conflict)
+            raise
+        return self._stepped(entry, seat, ended)
+
+    def _unguarded(
+        self,
+        setting: Setting,
+        entry: Entry,
+        session: Session,
+        bound: Bound,
+        options: Options,
+        turn: Turn,
+        seat: Seat | None,
+    ) -> Flow[Ended]:
+        """A read, which its chain keeps where it is made in one; or a write that is observed."""
+        if not entry.contract.is_read:
+            watched = self._observed(entry, bound, session.scope, options, turn)
+            return (yield from observe(setting, watched))
+        wanted: Wanted | None = None
+        if seat is not None:
+            wanted = self._chained_read(entry, bound, session.scope, options, turn)
+            wanted = yield from join_chain(setting, wanted, seat, turn)
+        ended = yield from read(setting, self._read_record(entry, session), turn)
+        if wanted is not None:
+            ended = yield from keep_read(setting, wanted, ended)
+        self._heard_of_read(entry, ended)
+        return ended
 
     def _call_in_context(
         self,
@@ -155,13 +169,16 @@ class Calls:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         options: Options,
+        seat: Seat | None,
     ) -> Action[Any]:
         turn = self._turn(entry, options)
         with self.hands.contexts.under_way(entry, session):
-            flow = self._in_context(entry, session, args, kwargs, options, turn, is_async=False)
+            flow = self._in_context(
+                entry, session, args, kwargs, options, turn, seat, is_async=False
+            )
             driver = SyncDriver(self.hands, entry, self.keeper, calls=self)
             try:
-                return self._chained(entry, session, options, driver.drive(flow))
+                return self._stepped(entry, seat, driver.drive(flow))
             except IntentConflict as conflict:
                 self._name_fields(entry, entry.signature.bind((), driver.values), conflict)
                 raise
@@ -173,13 +190,16 @@ class Calls:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         options: Options,
+        seat: Seat | None,
     ) -> Action[Any]:
         turn = self._turn(entry, options)
         with self.hands.contexts.under_way(entry, session):
-            flow = self._in_context(entry, session, args, kwargs, options, turn, is_async=True)
+            flow = self._in_context(
+                entry, session, args, kwargs, options, turn, seat, is_async=True
+            )
             driver = self._async_driver(self.hands, entry, self.bodies, calls=self)
             try:
-                return self._chained(entry, session, options, await driver.drive(flow))
+                return self._stepped(entry, seat, await driver.drive(flow))
             except IntentConflict as conflict:
                 self._name_fields(entry, entry.signature.bind((), driver.values), conflict)
                 raise
@@ -192,6 +212,7 @@ class Calls:
         kwargs: dict[str, Any],
         options: Options,
         turn: Turn,
+        seat: Seat | None,
         *,
         is_async: bool,
     ) -> Flow[Ended]:
@@ -199,20 +220,18 @@ class Calls:
         filled = frozenset(entry.contract.context)
         given = entry.signature.given(args, kwargs, filled=filled)
         contexts = self.hands.contexts
-        need = contexts.need(self, entry, session, given, options, turn, is_async=is_async)
+        need = contexts.need(self, entry, session, given, options, turn, seat, is_async=is_async)
         setting = self.hands.setting(entry)
         if entry.contract.is_read:
             return read_in_context(setting, need, turn)
         return write_in_context(setting, need, turn)
 
-    def _chained(
-        self, entry: Entry, session: Session, options: Options, ended: Ended
-    ) -> Action[Any]:
+    def _stepped(self, entry: Entry, seat: Seat | None, ended: Ended) -> Action[Any]:
         """The action, and its chain hears what has become of the step."""
         if entry.contract.is_read:
             self._heard_of_read(entry, ended)
-        elif session.joined is not None:
-            session.joined.ended(ended.record.intent, options.place, ended.record)
+        elif seat is not None:
+            seat.chain.ended(seat, ended.record)
         return self.action(entry, ended)
 
     def action(self, entry: Entry, ended: Ended) -> Action[Any]:
@@ -232,16 +251,14 @@ class Calls:
     def _observed(
         self, entry: Entry, bound: Bound, scope: Scope, options: Options, turn: Turn
     ) -> Wanted:
-        return wanting.wanted(self.hands, entry, bound, scope, options, turn, None, observed=True)
+        return wanting.wanted(self.hands, entry, bound, scope, options, turn, observed=True)
 
     def _chained_read(
-        self, entry: Entry, bound: Bound, chain: Chain, options: Options, turn: Turn
+        self, entry: Entry, bound: Bound, scope: Scope, options: Options, turn: Turn
     ) -> Wanted:
         """A read as its chain keeps it: each is one of its own."""
-        scope = chain.session.scope
         wanted = self._observed(entry, bound, scope, options, turn)
-        wanted = wanted._replace(record=wanted.record.changed(mode="read"))
-        return chain.admit(entry, wanted, options.place, None)
+        return wanted._replace(record=wanted.record.changed(mode="read"))
 
     def _read_record(self, entry: Entry, session: Session) -> ActionRecord:
         scope = session.scope

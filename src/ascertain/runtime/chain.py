@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from ascertain.errors import ContractError
 from ascertain.flow.call import Wanted
@@ -22,24 +23,26 @@ from ascertain.model.chain import (
 )
 from ascertain.model.operations import Alone, Told
 from ascertain.model.outcome import Kind
-from ascertain.model.tables import State
 from ascertain.rules import chain as rules
 from ascertain.rules.chain_facts import chain_facts, chain_say, chain_state
 from ascertain.rules.project import WorkflowState
+from ascertain.runtime import sender
+from ascertain.runtime.block import Block
+from ascertain.runtime.hands import Hands
 from ascertain.runtime.place import Place
 from ascertain.runtime.registry import Entry
+from ascertain.runtime.seats import Coming, Made, Seat, Seats
 from ascertain.runtime.tool import AsyncTool, Tool
 
 if TYPE_CHECKING:
     from ascertain.model.contract import Contract
-    from ascertain.runtime.hands import Hands
     from ascertain.runtime.scope import Session
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Chain:
+class Chain(Block):
     """The actions of one wish. Calls inside its block belong to it.
 
     Run again after a crash with the same session and name, the code finds its chain and its
@@ -57,9 +60,11 @@ class Chain:
         self.hands = hands
         self.session = session.joining(self)
         self._lock = threading.Lock()
-        self._members: dict[str, Member] = {}
-        self._latest: dict[str, ActionRecord] = {}
+        self._members = {}
+        self._latest = {}
         self._names: dict[str, str] = {}  # of an intent that was given none
+        self._needs: dict[str, tuple[str, ...]] = {}  # of a step that says what it comes after
+        self._seats = Seats()
 
     @property
     def name(self) -> str:
@@ -122,6 +127,7 @@ class Chain:
         if isinstance(after, str):
             raise ContractError(f"after={after!r} must be a list, after=[{after!r}].")
         needs = None if after is None else tuple(after)
+        self._plan(name, needs or ())
         return tool.placed(Place(step=name, best_effort=best_effort, after=needs))
 
     # -- steering -------------------------------------------------------------------------------
@@ -172,30 +178,72 @@ class Chain:
 
     # -- what a call needs of it ----------------------------------------------------------------
 
-    def needs_look(self, entry: Entry, intent: str, place: Place | None) -> bool:
+    def seated(self, place: Place | None) -> AbstractContextManager[Seat]:
+        """The call of a step, while it is made; what depends on it waits for its end."""
+        return self._seats.taken(self, place)
+
+    def made(self) -> Made:
+        """What is made of it in this process just now."""
+        return self._seats.made()
+
+    def needs_look(self, entry: Entry, intent: str, seat: Seat) -> bool:
         """Whether the gate has to see the ledger: a step before is not known to be confirmed."""
         with self._lock:
-            needs = self._member(entry, intent, place, "").after
+            needs = self._member(entry, intent, seat, "").after
             return any(
                 name not in self._latest or not rules.satisfied(self._latest[name])
                 for name in needs
             )
 
     def admit(
-        self, entry: Entry, wanted: Wanted, place: Place | None, around: Around | None
-    ) -> Wanted:
-        """The call as a step of this chain; one that must not start yet is denied, and says why.
+        self,
+        entry: Entry,
+        wanted: Wanted,
+        seat: Seat,
+        made: Made,
+        around: Around | None,
+        *,
+        last: bool,
+    ) -> Wanted | Coming:
+        """The call as a step of this chain; one that must not start is denied, and says why.
 
-        :param around: the chain as the ledger holds it, where the gate has to see it.
+        What it depends on and is under way is waited for, as long as nothing else keeps it back.
+
+        :param made: the calls of this process. :param around: the chain as the ledger held it
+            after that, where the gate has to see it.
+        :param last: it has waited as long as it may.
         :raises ContractError: it depends on a step that this chain does not have.
         """
-        record = wanted.record
+        known, member = self._step_of(entry, wanted.record, seat, around)
+        needs = {name: known.get(name) for name in member.after}
+        now = self.hands.clock()
+        here = made.steps - seat.within
+        sent = {name for name, one in needs.items() if one and rules.under_way(one, now)}
+        coming = (here | sent) - seat.within
+        why = rules.gate(needs, coming)
+        waits = {name for name in coming & needs.keys() if rules.gate({name: needs[name]})}
+        if waits and not why:
+            why = rules.blocks(around.chain if around is not None else None, member)
+        if waits and not why and not last:
+            return Coming(made.news, elsewhere=bool(waits & sent - here))
+        why = why or rules.gate(needs)
+        denied = wanted.denied or ((Kind.WITHDRAWN, why) if why else None)
+        beside = (*wanted.beside, Joins(chain=self._at_work(now), member=member))
+        return wanted._replace(denied=denied, beside=beside)
+
+    def _step_of(
+        self, entry: Entry, record: ActionRecord, seat: Seat, around: Around | None
+    ) -> tuple[dict[str, ActionRecord], Member]:
+        """The steps as they stand, and the place of this one among them."""
         with self._lock:
             known = dict(self._latest)
             if around is not None:
                 known |= {name: found for name, (_, found) in around.steps().items()}
-            member = self._member(entry, record.intent, place, record.id)
-            unknown = [n for n in member.after if n not in known and n not in self._members]
+            member = self._member(entry, record.intent, seat, record.id)
+            unknown = [
+                name for name in member.after
+                if name not in known and name not in self._members and name not in self._needs
+            ]  # fmt: skip
             if unknown or member.step in member.after:
                 self._names.pop(record.intent, None)
                 missing = (unknown or [member.step])[0]
@@ -205,20 +253,35 @@ class Chain:
                     next_step="Name a step that was called before.",
                 )
             self._members[member.step] = member
-        why = rules.gate({name: known.get(name) for name in member.after})
-        denied = wanted.denied or ((Kind.WITHDRAWN, why) if why else None)
-        beside = (*wanted.beside, Joins(chain=self.record, member=member))
-        return wanted._replace(denied=denied, beside=beside)
+        self._seats.take(seat, member.step)
+        return known, member
 
-    def ended(self, intent: str, place: Place | None, record: ActionRecord) -> None:
+    def ended(self, seat: Seat, record: ActionRecord) -> None:
         """A step has come to this, as far as its call knows."""
         with self._lock:
-            step = place.step if place is not None else self._names.get(intent, "")
-            if step:
-                self._latest[step] = record
+            if seat.step:
+                self._latest[seat.step] = record
 
-    def _member(self, entry: Entry, intent: str, place: Place | None, action_id: str) -> Member:
+    def _at_work(self, now: float) -> ChainRecord:
+        """The chain as a step stores it: who is at work on it, and when somebody looks at that."""
+        return self.record._replace(due_at=now + self.hands.chain_left_s, owner=sender.me())
+
+    def _plan(self, step: str, needs: tuple[str, ...]) -> None:
+        """A step is about to be called: who depends on it may come first, and waits."""
+        with self._lock:
+            others = tuple(name for name in needs if name != step)
+            if rules.circle(self._needs | {step: others}, step):
+                raise ContractError(
+                    f"The step {step!r} comes after itself, through {', '.join(needs)}; steps "
+                    "that wait for each other in a circle never start.",
+                    next_step="Name in after=[...] only steps that do not wait for this one.",
+                )
+            self._needs[step] = needs
+        self._seats.name(step)
+
+    def _member(self, entry: Entry, intent: str, seat: Seat, action_id: str) -> Member:
         """The place of a call: under its name, or one made from the tool's."""
+        place, within = seat.place, seat.within
         step = place.step if place is not None else self._named(entry.name, intent)
         earlier = self._members.get(step)
         position = earlier.position if earlier is not None else self._next(step)
@@ -231,7 +294,8 @@ class Chain:
         if after is None:
             after = tuple(
                 name for name, member in self._members.items()
-                if self.ordered and member.weight is Weight.ESSENTIAL and member.position < position
+                if self.ordered and member.weight is Weight.ESSENTIAL
+                and member.position < position and name not in within
             )  # fmt: skip
         weight = Weight.BEST_EFFORT if best_effort else Weight.ESSENTIAL
         return Member(self.id, action_id, step, position, weight, after)
@@ -249,48 +313,5 @@ class Chain:
     def _contract(self, record: ActionRecord) -> Contract | None:
         return self.hands.contract_of(record, self.hands.registry.find(record.tool))
 
-    # -- the block ------------------------------------------------------------------------------
-
-    def _left(self, error: type[BaseException] | None) -> TurnChain | None:
-        """What leaving the block writes: an essential refusal that nobody corrected turns it.
-
-        After an exception nothing: the code may be run again.
-        """
-        if error is not None or not any(_refused(record) for record in self._latest.values()):
-            return None
-        why = rules.uncorrected(self.around())
-        if not why:
-            return None
-        return TurnChain(chain=self.id, reason=why, now=self.hands.clock())
-
-    def __enter__(self) -> Self:
-        self.session.__enter__()
-        return self
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        self.session.__exit__()
-        turning = self._left(error)
-        if turning is not None:
-            self._write(turning)
-            self.hands.poke(turning.now)
-
-    async def __aenter__(self) -> Self:
-        self.session.__enter__()
-        return self
-
-    async def __aexit__(self, error: type[BaseException] | None, *_: object) -> None:
-        import asyncio  # most of what an import costs
-
-        self.session.__exit__()
-        loop = asyncio.get_running_loop()
-        turning = await loop.run_in_executor(None, self._left, error)
-        if turning is not None:
-            await self._write_async(turning)
-            self.hands.poke(turning.now)
-
     def __repr__(self) -> str:
         return f"<Chain {self.name!r} {self.id}>"
-
-
-def _refused(record: ActionRecord) -> bool:
-    return record.state is State.REJECTED and bool(record.final)

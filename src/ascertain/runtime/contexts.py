@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import AscertainError, ContractError, InvalidArguments
 from ascertain.flow.call import Hold, Wanted
-from ascertain.flow.effects import Admit, Fetch, Look, Looked, Settle, Vet
+from ascertain.flow.effects import Fetch, Look, Looked, Settle, Vet
 from ascertain.flow.gate import Need, Source
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Beside
@@ -24,11 +24,11 @@ from ascertain.runtime.gathered import Gathered
 from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.holding import hold, hold_async, waits_for_anything
 from ascertain.runtime.invoke import asked_in
-from ascertain.runtime.joining import admitted, admitted_async
 from ascertain.runtime.projector import Projector
 from ascertain.runtime.readiness import Readiness, own
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, here
+from ascertain.runtime.seats import Seat
 from ascertain.runtime.wanting import held as held_back
 from ascertain.runtime.wanting import recorded
 from ascertain.store.ids import new_id
@@ -151,6 +151,7 @@ class Contexts:
         given: Mapping[str, Any],
         options: Options,
         turn: Turn,
+        seat: Seat | None,
         *,
         is_async: bool,
     ) -> Need:
@@ -188,8 +189,8 @@ class Contexts:
             elsewhere=self.session_keys | self._providers.keys(),
             make=make,
             held=held,
-            chained=session.joined is not None,
-            place=options.place if session.joined is not None else None,
+            seat=seat,
+            named=seat is not None and options.place is not None,
         )
 
     def _sources(
@@ -336,18 +337,6 @@ class Contexts:
         if refusal is not None or entry.contract.is_read or not waits_for_anything(entry):
             return refusal
         return await hold_async(self.hands, entry, wish)
-
-    def admit(self, entry: Entry, asked: Admit) -> Wanted:
-        """The call as a step of its chain."""
-        chain = here().joined
-        assert chain is not None
-        return admitted(chain, entry, asked.wanted, asked.place)
-
-    async def admit_async(self, entry: Entry, asked: Admit) -> Wanted:
-        """The same; the loop is not blocked."""
-        chain = here().joined
-        assert chain is not None
-        return await admitted_async(chain, entry, asked.wanted, asked.place)
 
     def arriving(self, beside: tuple[Beside, ...]) -> None:
         """An answer is in hand, and about to be committed with what it brings."""

@@ -9,7 +9,7 @@ from ascertain.errors import ActionNotFound, ContractError, LedgerError, NotAllo
 from ascertain.flow.effects import Flow
 from ascertain.flow.recover import inspect
 from ascertain.model.action import ActionRecord
-from ascertain.model.chain import ChainRecord
+from ascertain.model.chain import Around, ChainRecord
 from ascertain.model.contract import Contract
 from ascertain.model.operations import Advanced, Reply, Take, Taken
 from ascertain.model.tables import By
@@ -60,15 +60,15 @@ class Desk:
     def facts(self, scope: Scope, wish: tuple[str, str]) -> dict[str, Any]:
         """The facts object of a turn."""
         known = self.known(scope)
-        chains = {record.chain for record, _ in known if record.chain}
-        found = [self._hands.ledger.chains.get(chain) for chain in sorted(chains)]
-        backward = any(chain is not None and chain.backward for chain in found)
         items = {
             record.id: items_in(self._hands.ledger.result(record.id))
             for record, contract in known
             if contract.items
         }
-        return rules.facts_of(known, self._hands.clock(), wish=wish, backward=backward, items=items)
+        chains = self._chains(known)
+        backward = any(around.chain.backward for around in chains.values())
+        now = self._hands.clock()
+        return rules.facts_of(known, now, wish=wish, backward=backward, items=items, chains=chains)
 
     def known(self, scope: Scope, *, whole: bool = False) -> list[rules.Known]:
         """The turn's (or session's) actions with their contracts, oldest first."""
@@ -210,7 +210,7 @@ class Desk:
         offered = [
             (record, contract)
             for record in records
-            if entry in rules.next_allowed(record, contract := self._contract(record), now)
+            if entry in self._allowed(record, contract := self._contract(record), now)
         ]
         if not offered:
             raise NotAllowed(f"{entry!r} is not allowed now; it had no effect.")
@@ -221,6 +221,17 @@ class Desk:
                 next_step="Say which one: take(entry, action_id).",
             )
         return offered[0]
+
+    def _allowed(self, record: ActionRecord, contract: Contract, now: float) -> list[str]:
+        around = self._hands.ledger.chains.around(record.chain) if record.chain else None
+        if around is None:
+            return rules.next_allowed(record, contract, now)
+        return rules.allowed(record, contract, now, around)
+
+    def _chains(self, known: Sequence[rules.Known]) -> dict[str, Around]:
+        ids = sorted({record.chain for record, _ in known if record.chain})
+        found = {chain: self._hands.ledger.chains.around(chain) for chain in ids}
+        return {chain: around for chain, around in found.items() if around is not None}
 
     def _note(self, record: ActionRecord, entry: str) -> None:
         """Entries that ask nobody: they are recorded, if there is anything to record."""

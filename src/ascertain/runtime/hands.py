@@ -18,6 +18,7 @@ from ascertain.model.tables import State
 from ascertain.rules.breaker import News
 from ascertain.rules.breaker import name_of as breaker_name
 from ascertain.rules.identity import Scope, intent_mac
+from ascertain.rules.left import LEFT_S
 from ascertain.rules.mac import Mac
 from ascertain.rules.texts import MASK
 from ascertain.runtime import sender
@@ -55,6 +56,7 @@ class Hands:
         queue_bound: int = 10_000,
         lease_s: float = DEFAULT_LEASE_S,
         context_limit_bytes: int = 65_536,
+        chain_left_s: float = LEFT_S,
         dice: Callable[[], float] = random.random,
     ) -> None:
         self.ledger = ledger
@@ -63,6 +65,7 @@ class Hands:
         self.dice = dice
         self.lease_s = lease_s
         self.context_limit_bytes = context_limit_bytes
+        self.chain_left_s = chain_left_s
         self.breaking = Breaking(ledger, clock, self._can_be_asked)
         self.committer = Committer(ledger, queue_bound=queue_bound)
         self.poke: Callable[[float], None] = _nobody

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ascertain.errors import AscertainError, ContractError, LedgerError
 from ascertain.model.chain import Around, ChainRecord, OpenChain, ScheduleChain, TurnChain
-from ascertain.model.operations import Alone
+from ascertain.model.operations import Alone, Operation
 from ascertain.rules import plan as rules
 from ascertain.rules.plan import Plan, PlanStep, Ref, arranged, plan_from_json
 from ascertain.runtime import sender
@@ -85,7 +85,7 @@ class PlannedChain(Chain):
                 made = [self._make(step, around) for step in steps]
                 if not any(made):
                     break
-        self._write(self._leaving())
+        self._write(self._planned_next())
 
     async def run_async(self) -> None:
         """The same on the running loop; steps that wait for nothing are made at once."""
@@ -95,7 +95,7 @@ class PlannedChain(Chain):
                 made = await asyncio.gather(*(self._make_async(step, around) for step in steps))
                 if not any(made):
                     break
-        await self._write_async(await _apart(self._leaving))
+        await self._write_async(await _apart(self._planned_next))
 
     async def _look(self) -> Around:
         return await _apart(self.around)
@@ -153,7 +153,15 @@ class PlannedChain(Chain):
     def _opening(self) -> OpenChain:
         return OpenChain(chain=self.record)
 
-    def _leaving(self) -> Alone:
+    def _at_work(self, now: float) -> ChainRecord:
+        return self.record
+
+    def _end(self, due_at: float | None) -> Generator[Operation, Any, ChainRecord | None]:
+        """Its plan says whether anything is left to start."""
+        yield from ()
+        return None
+
+    def _planned_next(self) -> Alone:
         """What is left to start, a worker looks at; where nothing is, nobody does."""
         around, now = self.around(), self.hands.clock()
         why = rules.hopeless(self.plan, around)

@@ -12,6 +12,7 @@ from ascertain.flow.call import call
 from ascertain.flow.effects import (
     Admit,
     Ask,
+    Attend,
     Await,
     Effect,
     Fetch,
@@ -57,6 +58,7 @@ from ascertain.runtime.invoke import (
     open_lookup,
     report,
 )
+from ascertain.runtime.joining import admitted, attended
 from ascertain.runtime.keeper import GRACE_S, Keeper
 from ascertain.runtime.registry import Entry
 
@@ -158,7 +160,9 @@ class SyncDriver:
                 assert self._calls is not None
                 return self._hands.contexts.fetch(self._calls, effect)
             case Admit():
-                return self._hands.contexts.admit(self._entry, effect)
+                return admitted(self._entry, effect)
+            case Attend():
+                return attended(effect)
             case Vet(values):
                 self._values = values
                 return self._hands.contexts.vet(self._entry, effect)

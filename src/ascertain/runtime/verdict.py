@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from math import ceil
+from typing import assert_never
 
 from ascertain.errors import (
     ActionNotFound,
@@ -15,13 +17,13 @@ from ascertain.errors import (
     SenderMayBeAlive,
 )
 from ascertain.model.action import ActionRecord
-from ascertain.model.chain import Keeps
+from ascertain.model.chain import Around, Keeps, Turns
 from ascertain.model.contract import Contract
 from ascertain.model.operations import Advanced, Beside, ClaimBy, Contested, Reply
 from ascertain.model.tables import By, State
-from ascertain.rules import cases, chain, fold
+from ascertain.rules import cases, chain, fold, left
 from ascertain.rules import evidence as rules
-from ascertain.rules.cases import SEVERAL
+from ascertain.rules.cases import SEVERAL, Verdict
 from ascertain.rules.chain import advance_of
 from ascertain.rules.context import brought_by
 from ascertain.rules.moves import Move
@@ -33,10 +35,13 @@ def resolve(
     hands: Hands,
     action_id: str,
     *,
-    confirmed: str | None,
-    not_done: bool,
-    evidence: str,
+    confirmed: str | None = None,
+    not_done: bool = False,
     too_many: bool = False,
+    undone: bool = False,
+    turn_back: bool = False,
+    kept: bool = False,
+    evidence: str = "",
 ) -> ActionRecord:
     """Write a verdict.
 
@@ -45,65 +50,124 @@ def resolve(
     :raises SenderMayBeAlive: "not done" while an earlier sender may still send.
     :raises MayStillArrive: "not done" while what was sent may still be on its way.
     :raises ReferenceTaken: the reference is another action's, by an answer or a person's word.
-    :raises NotAllowed: the action is settled, or somebody is at work on it.
+    :raises NotAllowed: the action is settled, somebody is at work on it, or its own undo is.
     """
-    if (confirmed is not None) + not_done + too_many != 1:
+    said = _the_one({
+        Verdict.CONFIRMED: confirmed is not None, Verdict.NOT_DONE: not_done,
+        Verdict.TOO_MANY: too_many, Verdict.UNDONE: undone, Verdict.TURN_BACK: turn_back,
+        Verdict.KEPT: kept,
+    })  # fmt: skip
+    _need_evidence(said, confirmed, evidence)
+    record = hands.ledger.get(action_id)
+    if record is None:
+        raise ActionNotFound(f"There is no action {action_id!r} in {hands.ledger.url}.")
+    now = hands.clock()
+    if said is Verdict.TURN_BACK or (said is Verdict.KEPT and record.review == left.CASE):
+        _refuse_unleft(record)
+        turns = (Turns(chain=record.chain, reason="left"),) if said is Verdict.TURN_BACK else ()
+        move = left.decided(record, said, evidence=evidence, now=now)
+        return write(hands, record, move, beside=turns)
+    if said is Verdict.KEPT:
+        _refuse_unturned(record, _around(hands, record))
+        move = chain.keep(record, evidence=evidence, now=now)
+        return write(hands, record, move, beside=(Keeps(chain=record.chain),))
+    record = _closed_attempt(hands, record)
+    match said:
+        case Verdict.UNDONE:
+            _refuse_by_hand(record, _around(hands, record))
+            return write(hands, record, chain.by_hand(record, evidence=evidence, now=now))
+        case Verdict.TOO_MANY:
+            _refuse_counted(record)
+            return write(hands, record, cases.too_many(record, evidence=evidence, now=now))
+        case Verdict.CONFIRMED:
+            _refuse_settled(record, confirms=True)
+            _refuse_unsent(record)
+            _refuse_temporary(record)
+            move = rules.verdict_confirmed(
+                record, _contract(hands, record), provider_ref=confirmed or "", evidence=evidence,
+                now=now,
+            )  # fmt: skip
+            return _claim(hands, record, move)
+        case Verdict.NOT_DONE:
+            _refuse_settled(record, confirms=False)
+            record = _refuse_while_alive(hands, record)
+            _refuse_while_under_way(hands, record, now)
+            move = rules.verdict_not_done(record, evidence=evidence, now=now)
+            return write(hands, record, move)
+        case _:
+            assert_never(said)
+
+
+def _the_one(said: Mapping[Verdict, bool]) -> Verdict:
+    found = [verdict for verdict, is_said in said.items() if is_said]
+    if len(found) != 1:
         raise ContractError(
-            "Say exactly one of: confirmed with a reference, not done, or too many, with evidence.",
-            next_step="--confirmed REF | --not-done --evidence TEXT | --too-many --evidence TEXT",
+            "Say exactly one of: confirmed with a reference; not done, too many, undone, turn back "
+            "or kept, with evidence.",
+            next_step="--confirmed REF | --not-done | --too-many | --undone | --turn-back | "
+            "--kept, each but the first with --evidence TEXT.",
         )
+    return found[0]
+
+
+def _need_evidence(said: Verdict, confirmed: str | None, evidence: str) -> None:
     if confirmed is not None and not confirmed.strip():
         raise ContractError(
             "A confirmation names the provider's reference.",
             next_step="Look it up at the provider: --confirmed REF.",
         )
-    if (not_done or too_many) and not evidence.strip():
-        said = "not-done" if not_done else "too-many"
+    if said is not Verdict.CONFIRMED and not evidence.strip():
+        asked, then = _ASKED.get(said, ("how do you know?", "Say where you looked"))
+        word = said.value.replace("_", " ").capitalize()
         raise ContractError(
-            f"'{said.replace('-', ' ').capitalize()}' needs evidence: how do you know?",
-            next_step=f"Say where you looked: --{said} --evidence TEXT.",
+            f"'{word}' needs evidence: {asked}",
+            next_step=f"{then}: --{said.value.replace('_', '-')} --evidence TEXT.",
         )
-    record = hands.ledger.get(action_id)
-    if record is None:
-        raise ActionNotFound(f"There is no action {action_id!r} in {hands.ledger.url}.")
-    record = _closed_attempt(hands, record)
-    now = hands.clock()
-    if too_many:
-        _refuse_counted(record)
-        return write(hands, record, cases.too_many(record, evidence=evidence, now=now))
-    _refuse_settled(record, confirms=confirmed is not None)
-    if confirmed is not None:
-        _refuse_unsent(record)
-        _refuse_temporary(record)
-        contract = _contract(hands, record)
-        move = rules.verdict_confirmed(
-            record, contract, provider_ref=confirmed, evidence=evidence, now=now
+
+
+_ASKED = {
+    Verdict.TURN_BACK: ("who decided it, and why?", "Say that"),
+    Verdict.KEPT: ("who decided it, and why?", "Say that"),
+    Verdict.UNDONE: ("how was it reversed?", "Say where that can be seen"),
+}
+
+
+def _around(hands: Hands, record: ActionRecord) -> Around | None:
+    return hands.ledger.chains.around(record.chain) if record.chain else None
+
+
+def _refuse_unleft(record: ActionRecord) -> None:
+    """A chain that goes on, or has ended, is turned by who made the wish."""
+    if record.review != left.CASE:
+        raise NotAllowed(
+            f"Action {record.id} is no case of a chain whose code did not come to its end.",
+            next_step="Turn a chain that goes on by chain.turn_back(reason).",
         )
-        return _claim(hands, record, move)
-    record = _refuse_while_alive(hands, record)
-    _refuse_while_under_way(hands, record, now)
-    return write(hands, record, rules.verdict_not_done(record, evidence=evidence, now=now))
 
 
-def keep(hands: Hands, action_id: str, *, evidence: str) -> ActionRecord:
-    """A person decided that what could not be undone stays as it is.
-
-    :raises ActionNotFound: there is no such action.
-    :raises ContractError: without evidence.
-    :raises NotAllowed: it is no step of a chain that goes back, or is not confirmed.
-    """
-    if not evidence.strip():
-        raise ContractError("'Kept' needs evidence: who decided it, and why?")
-    record = hands.ledger.get(action_id)
-    if record is None:
-        raise ActionNotFound(f"There is no action {action_id!r} in {hands.ledger.url}.")
-    around = hands.ledger.chains.around(record.chain) if record.chain else None
-    member = around.member(action_id) if around is not None else None
+def _refuse_unturned(record: ActionRecord, around: Around | None) -> None:
+    """What could not be undone stays as it is: only where something is undone at all."""
+    member = around.member(record.id) if around is not None else None
     turned = around is not None and around.chain.backward
     if member is None or member.undoes or not turned or record.state is not State.CONFIRMED:
-        raise NotAllowed(f"Action {action_id} is not a confirmed step of a chain that goes back.")
-    move = chain.keep(record, evidence=evidence, now=hands.clock())
-    return write(hands, record, move, beside=(Keeps(chain=record.chain),))
+        raise NotAllowed(f"Action {record.id} is not a confirmed step of a chain that goes back.")
+
+
+def _refuse_by_hand(record: ActionRecord, around: Around | None) -> None:
+    """Nobody undoes by hand what is being undone, or was."""
+    why = chain.not_by_hand(record, around)
+    if why in ("no_step", "not_confirmed"):
+        raise NotAllowed(
+            f"Action {record.id} is not a confirmed step of a chain that goes back, as it stands.",
+            next_step="Turn its chain back first: chain.turn_back(reason).",
+        )
+    undo = around.undo_of(record.id) if around is not None else None
+    if why and undo is not None:
+        raise NotAllowed(
+            f"Action {record.id} has an undo of its own, {undo.id}, which is {undo.state}.",
+            next_step="Say first what became of that one"
+            f" (`ascertain review show {undo.id}`); where it is confirmed, there is nothing to do.",
+        )
 
 
 def write(

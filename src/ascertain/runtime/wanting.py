@@ -13,7 +13,6 @@ from ascertain.rules.budget import Turn
 from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
 from ascertain.rules.mac import Mac
 from ascertain.runtime.attempt import running
-from ascertain.runtime.checks import Denied
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.place import Place
 from ascertain.runtime.registry import Entry
@@ -44,7 +43,7 @@ def recorded(
     hands: Hands, entry: Entry, bound: Bound, scope: Scope, options: Options, turn: Turn
 ) -> Wanted:
     """The action of a call, of a write or of a read that is recorded."""
-    action = wanted(hands, entry, bound, scope, options, turn, None)
+    action = wanted(hands, entry, bound, scope, options, turn)
     return action if not entry.contract.is_read else _of_its_own(action, mode="read")
 
 
@@ -59,7 +58,7 @@ def held(
 ) -> Wanted:
     """The action of a call that is not made; no later call is taken for it."""
     bound = Bound(dict.fromkeys(entry.signature.names), {}, arguments)
-    action = wanted(hands, entry, bound, scope, options._replace(call_id=None), turn, None)
+    action = wanted(hands, entry, bound, scope, options._replace(call_id=None), turn)
     action = _of_its_own(action, mode="read" if entry.contract.is_read else "guard")
     return action._replace(record=action.record.changed(code=",".join(keys), exact=""))
 
@@ -71,13 +70,12 @@ def wanted(
     scope: Scope,
     options: Options,
     turn: Turn,
-    refusal: Denied | None,
     *,
     observed: bool = False,
 ) -> Wanted:
     """The action of a call, about to be stored.
 
-    :param refusal: why it must not be sent. :param observed: its intent is its own.
+    :param observed: its intent is its own.
     """
     contract, mac = entry.contract, hands.mac
     identity, exact, wording = _digests(entry, bound)
@@ -104,7 +102,6 @@ def wanted(
         arguments=bound.text,
         contract_json=entry.contract_json,
         rebuild=partial(_replacing, mac, contract, intent, record),
-        denied=refusal,
         beside=(Lookalike(fields=digest(identity)),) if contract.by_fields else (),
     )
 

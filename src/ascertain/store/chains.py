@@ -11,11 +11,14 @@ from typing import Any
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import (
+    LEFT,
     Around,
     ChainRecord,
     Direction,
+    EndChain,
     Joins,
     Keeps,
+    Leaves,
     Member,
     OpenChain,
     ScheduleChain,
@@ -23,6 +26,7 @@ from ascertain.model.chain import (
     StopChain,
     TakeChains,
     TurnChain,
+    Turns,
     Weight,
 )
 from ascertain.model.tables import State
@@ -68,7 +72,13 @@ class _Joining:
     def blocks(self, run: Run, record: ActionRecord, beside: Joins) -> str:
         if record.state is not State.SENT:
             return ""
-        return rules.blocks(chain_of(run, beside.chain.id), beside.member)
+        why = rules.blocks(chain_of(run, beside.chain.id), beside.member)
+        undoes = beside.member.undoes
+        if why or not undoes:
+            return why
+        original = run("by_id", undoes)
+        place = _member(run, beside.chain.id, undoes)
+        return rules.unwanted(to_record(original[0]), place) if original else rules.UNWANTED
 
     def write(self, run: Run, record: ActionRecord, beside: Joins) -> None:
         member = beside.member
@@ -90,6 +100,23 @@ class _Steering:
         member = _member(run, beside.chain, record.id)
         if member is not None:
             _tell(run, record, member)
+
+
+class _Leaving:
+    def blocks(self, run: Run, _record: ActionRecord, beside: Leaves) -> str:
+        chain = chain_of(run, beside.chain)
+        return "" if chain is not None and chain.due_at == beside.due_at else "not_left"
+
+    def write(self, run: Run, _record: ActionRecord, beside: Leaves) -> None:
+        run("leave_chain", beside.chain, LEFT)
+
+
+class _Turning:
+    def blocks(self, _run: Run, _record: ActionRecord, _beside: Turns) -> str:
+        return ""
+
+    def write(self, run: Run, record: ActionRecord, beside: Turns) -> None:
+        _turn(run, beside.chain, beside.reason, record.updated_at)
 
 
 class _Keeping:
@@ -148,23 +175,38 @@ def _schedule(run: Run, alone: ScheduleChain) -> ChainRecord | None:
     return chain_of(run, alone.chain)
 
 
+def _end(run: Run, alone: EndChain) -> ChainRecord | None:
+    before = chain_of(run, alone.chain)
+    run("end_chain", alone.chain, alone.due_at, LEFT)
+    return before
+
+
 def _take(run: Run, alone: TakeChains) -> tuple[ChainRecord, ...]:
     rows = run("chains_due", alone.now, compact_json(sorted(alone.gone)), alone.limit)
-    for row in rows:
-        run("own_chain", row[0], alone.owner, alone.until)
-    return tuple(to_chain(row)._replace(owner=alone.owner, due_at=alone.until) for row in rows)
+    found = [to_chain(row) for row in rows]
+    taken = [
+        one._replace(owner=alone.owner if one.plan else one.owner, due_at=alone.until)
+        for one in found
+    ]
+    for one in taken:
+        run("own_chain", one.id, one.owner, one.due_at)
+    return tuple(taken)
 
 
 def _plain(chain: ChainRecord) -> tuple[Any, ...]:
     return (*chain[:10], chain.direction.value, *chain[11:])
 
 
-ROOMS.update({Joins: _Joining(), Steers: _Steering(), Keeps: _Keeping()})
+ROOMS.update({
+    Joins: _Joining(), Steers: _Steering(), Keeps: _Keeping(), Leaves: _Leaving(),
+    Turns: _Turning(),
+})  # fmt: skip
 _WRITERS: dict[type[Any], Callable[[Run, Any], Any]] = {
     OpenChain: _open,
     TurnChain: _turn_back,
     StopChain: _stop,
     ScheduleChain: _schedule,
+    EndChain: _end,
     TakeChains: _take,
 }
 ALONE.update(_WRITERS)

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from ascertain.flow.effects import (
     Admit,
     Ask,
+    Attend,
     Await,
     Fetch,
     Inquire,
@@ -44,6 +45,8 @@ EFFECTS: tuple[type, ...] = (
 GATE_EFFECTS: tuple[type, ...] = (Look, Settle, Fetch, Vet)
 # And where that call is a step of a chain.
 STEP_EFFECTS: tuple[type, ...] = (Admit,)
+# And what it depends on is under way.
+WAIT_EFFECTS: tuple[type, ...] = (Attend,)
 
 
 def _points(effects: tuple[type, ...]) -> frozenset[str]:
@@ -54,6 +57,7 @@ def _points(effects: tuple[type, ...]) -> frozenset[str]:
 POINTS: frozenset[str] = _points(EFFECTS)
 GATE_POINTS: frozenset[str] = _points(GATE_EFFECTS)
 STEP_POINTS: frozenset[str] = _points(STEP_EFFECTS)
+WAIT_POINTS: frozenset[str] = _points(WAIT_EFFECTS)
 
 
 def point(effect: object, side: str) -> str:

@@ -407,8 +407,8 @@ def projection(
 
 
 def chain_holds(around: Around, events: Mapping[str, Sequence[EventRecord]]) -> list[Violation]:
-    """A chain that goes back sends nothing forward; compensated means: its undo is confirmed; and
-    nothing is undone twice.
+    """A chain that goes back sends nothing forward; compensated means: its undo is confirmed, or a
+    person reversed it and said how they know; and nothing is undone twice.
 
     :param events: of each member, by the id of its action.
     """
@@ -427,12 +427,20 @@ def chain_holds(around: Around, events: Mapping[str, Sequence[EventRecord]]) -> 
             found.append(_found(NO_FORWARD_SEND, record, "sent forward after its chain had turned"))
     for _, record in around.members:
         confirmed = [undo for undo in undos.get(record.id, ()) if undo.state is State.CONFIRMED]
-        if record.state is State.COMPENSATED and not confirmed:
+        hands = [e for e in events.get(record.id, ()) if _reversed_by_hand(e)]
+        if record.state is State.COMPENSATED and not (confirmed or hands):
             found.append(_found(HONEST_UNDO, record, "compensated, and no undo is confirmed"))
-        if len(confirmed) > 1:
+        if len(confirmed) + len(hands) > 1:
             refs = ", ".join(sorted(str(undo.provider_ref) for undo in confirmed))
+            refs += " and by hand" if hands else ""
             found.append(_found(UNDONE_ONCE, record, f"undone more than once: {refs}"))
     return found
+
+
+def _reversed_by_hand(event: EventRecord) -> bool:
+    """Whether a person reversed it, and left the evidence."""
+    by_hand = event.event == Event.COMPENSATE and event.by == By.PERSON
+    return by_hand and bool(json.loads(event.detail).get("evidence"))
 
 
 def key_stability(

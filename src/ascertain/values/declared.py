@@ -6,6 +6,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Final, NamedTuple, Union, cast, get_args, get_origin
 
 from ascertain.errors import ContractError
@@ -195,11 +196,20 @@ def _names_around(function: Callable[..., Any], hidden: tuple[type[Any], ...]) -
     return Names(
         module,
         [
-            inspect.getclosurevars(inner).nonlocals if inspect.isfunction(inner) else {},
+            _closure(inner) if inspect.isfunction(inner) else {},
             *_running(module),
             {kind.__name__: kind for kind in hidden},
         ],
     )
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    """What a function takes from the ones around it, as far as that is there already."""
+    found: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # it gets its value further down: no annotation uses that one
+            found[name] = cell.cell_contents
+    return found
 
 
 def _running(module: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

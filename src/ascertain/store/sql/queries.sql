@@ -217,9 +217,12 @@ DELETE FROM heartbeat WHERE at < :before;
 SELECT max(at) FROM heartbeat;
 
 -- name: insert_chain (id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, created_at, direction, reason, turned_at, stopped_at, due_at, owner)
+-- A step of a chain whose code is its plan says anew until when, and who is at work on it.
 INSERT INTO chain VALUES (:id, :tenant, :principal, :session, :name, :ordinal, :wish, :wish_zh, :plan,
     :created_at, :direction, :reason, :turned_at, :stopped_at, :due_at, :owner)
-ON CONFLICT DO NOTHING;
+ON CONFLICT (id) DO UPDATE SET due_at = excluded.due_at, owner = excluded.owner
+WHERE chain.plan = '' AND chain.direction = 'forward' AND chain.stopped_at IS NULL
+  AND excluded.due_at IS NOT NULL;
 
 -- name: insert_member (chain, action_id, step, position, weight, after, undoes, kept)
 INSERT INTO member VALUES (:chain, :action_id, :step, :position, :weight, :after, :undoes, :kept)
@@ -263,8 +266,17 @@ UPDATE chain SET due_at = :at WHERE id = :id;
 -- name: own_chain (id, owner, until)
 UPDATE chain SET owner = :owner, due_at = :until WHERE id = :id;
 
+-- name: end_chain (id, at, left)
+-- The code of a chain came to its end, or was left before it (until when it may be run again).
+UPDATE chain SET due_at = :at, owner = '',
+    reason = CASE WHEN :at IS NULL AND reason = :left THEN '' ELSE reason END
+WHERE id = :id AND plan = '';
+
+-- name: leave_chain (id, left)
+UPDATE chain SET due_at = NULL, reason = :left WHERE id = :id;
+
 -- name: chain_owners
-SELECT DISTINCT owner FROM chain WHERE due_at IS NOT NULL;
+SELECT DISTINCT owner FROM chain WHERE due_at IS NOT NULL AND plan <> '';
 
 -- name: next_chain_due
 SELECT min(due_at) FROM chain WHERE due_at IS NOT NULL;

@@ -56,5 +56,5 @@ SELECT id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, creat
     reason, turned_at, stopped_at, due_at, owner
 FROM chain INDEXED BY chain_due
 WHERE due_at IS NOT NULL
-  AND (due_at <= :now OR owner IN (SELECT value FROM json_each(:gone)))
+  AND (due_at <= :now OR (plan <> '' AND owner IN (SELECT value FROM json_each(:gone))))
 ORDER BY due_at, id LIMIT :limit;

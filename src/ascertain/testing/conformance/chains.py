@@ -8,6 +8,7 @@ from ascertain.model.chain import (
     ChainRecord,
     Direction,
     Joins,
+    Keeps,
     Member,
     OpenChain,
     ScheduleChain,
@@ -75,6 +76,25 @@ class ChainStoreRules:
         assert refused.blocked == "chain_turned_back"
         submit(ledger, _joining("undo:stock", undoes=lost.id), Reserved)
 
+    def test_no_undo_is_begun_of_what_a_person_has_settled(self, ledger: Ledger) -> None:
+        """Reversed by hand, or kept; looked at in the statement that would store it."""
+        made = {step: _confirmed(ledger, _step(ledger, step)) for step in ("stock", "pay", "ship")}
+        submit(ledger, TurnChain(chain="c1", reason="asked", now=NOW), Told)
+        woken = {step: ledger.get(record.id) for step, record in made.items()}
+        stock, pay = woken["stock"], woken["pay"]
+        assert stock is not None
+        assert pay is not None
+        _told(ledger, advance(stock, Event.COMPENSATE, State.COMPENSATED))
+        said = advance(pay, Event.NOTE, State.CONFIRMED)
+        keeps = Advance(
+            before=said.before, after=said.after, drafts=said.drafts, beside=(Keeps(chain="c1"),)
+        )
+        submit(ledger, keeps, Advanced)
+        for step in ("stock", "pay"):
+            undo = _joining(f"undo:{step}", undoes=made[step].id)
+            assert submit(ledger, undo, Blocked).why == "undo_not_wanted"
+        submit(ledger, _joining("undo:ship", undoes=made["ship"].id), Reserved)
+
     def test_a_chain_turns_once_and_stays_stopped(self, ledger: Ledger) -> None:
         """A second turn changes nothing, and a stop holds for what undoes, too."""
         _step(ledger, "stock")
@@ -136,6 +156,10 @@ def _beside(operation: Advance, *, sends: bool = False) -> Advance:
 def _told(ledger: Ledger, operation: Advance) -> ActionRecord:
     record: ActionRecord = submit(ledger, _beside(operation), Advanced).record
     return record
+
+
+def _confirmed(ledger: Ledger, record: ActionRecord) -> ActionRecord:
+    return _told(ledger, advance(record, Event.CONFIRM, State.CONFIRMED))
 
 
 def _refused(ledger: Ledger, record: ActionRecord) -> ActionRecord:
