@@ -491,9 +491,9 @@ def written(desk):
     """How many operations each transaction of the ledger had."""
     sizes, submit = [], desk.app.ledger.submit
 
-    def counting(operations):
-        sizes.append(len(operations))
-        return submit(operations)
+    def counting(operations, **how):
+        sizes.append(len(operations, **how))
+        return submit(operations, **how)
 
     desk.app.ledger.submit = counting
     return sizes
