@@ -32,6 +32,8 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
         ├── LedgerFull           disk full, or below the free-space floor
         ├── LedgerLocked         another process holds the file beyond the timeout
         ├── LedgerReadOnly       the file or its folder cannot be written
+        ├── LedgerUnreachable    the database server cannot be reached, or was lost
+        ├── LedgerDenied         the database server does not let this user in
         ├── LedgerCorrupt        not a ledger, or a damaged one
         ├── LedgerNewer          written by a newer release
         ├── LedgerClosed         used after ``close()``
@@ -65,6 +67,7 @@ __all__ = [
     "LedgerLocked",
     "LedgerNewer",
     "LedgerReadOnly",
+    "LedgerUnreachable",
     "LookupAnswer",
     "MayStillArrive",
     "MissingArguments",
@@ -301,6 +304,20 @@ class LedgerReadOnly(LedgerError):
 
     code = "ledger_read_only"
     next_step = "Give this user write permission on the file and its folder."
+
+
+class LedgerUnreachable(LedgerError):
+    """The ledger's database server cannot be reached, or the connection to it was lost."""
+
+    code = "ledger_unreachable"
+    next_step = "See that the server runs and can be reached from here; what is open is recovered."
+
+
+class LedgerDenied(LedgerError):
+    """The ledger's database server does not let this user in, or not to the ledger's tables."""
+
+    code = "ledger_denied"
+    next_step = "Correct the user, the password or the grants; `ascertain doctor` looks again."
 
 
 class LedgerCorrupt(LedgerError):

@@ -13,9 +13,16 @@ if TYPE_CHECKING:
 def open_ledger(url: str | Path, **options: Any) -> Ledger:
     """The ledger behind a URL; nothing is opened before it is used.
 
-    :param options: of the store, see :class:`~ascertain.store.sqlite.SqliteLedger`.
+    :param options: of the store, see :class:`~ascertain.store.sqlite.SqliteLedger` and
+        :class:`~ascertain.store.postgres.PostgresLedger`.
     :raises LedgerError: the URL names no store that there is.
     """
+    from ascertain.store.postgres_place import is_postgres
+
+    if is_postgres(url):
+        from ascertain.store.postgres import PostgresLedger
+
+        return PostgresLedger(str(url), **options)
     from ascertain.store.sqlite import SqliteLedger
 
     return SqliteLedger(url, **options)

@@ -1,0 +1,231 @@
+"""How PostgreSQL writes the rows of a batch: few statements, whatever the number of operations.
+
+What stands for itself (most intents, most outcomes) goes in groups, one statement for all new
+actions and one for all moves, with their events and payloads. What is checked beside an action, or
+meets another operation of the same batch, is written by itself, in its place. A lone operation is
+one round trip: it is committed with its only statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ascertain.model.action import ActionRecord
+from ascertain.store.batch import Batch, Prepared, Work
+from ascertain.store.compact import compact_json
+from ascertain.store.ledger import Advance, Advanced, Reply, Reserve, Reserved, Take
+from ascertain.store.names import chains_of, stands_on
+from ascertain.store.postgres_session import PostgresSession, Step
+from ascertain.store.rows import AT, FIELDS, MOVING, Values, plain
+from ascertain.store.seal import EventRow, is_direct
+
+_HEAD = AT["head"]
+_FIRST_MOVING = AT[MOVING[0]]
+_MOVED = ("id", "before_n", "before_fence", *MOVING)
+_EVENT = (
+    "action_id", "n", "start", "event", "end", "by", "reason", "attempt", "fence", "at", "detail",
+    "hash", "stand", "covers",
+)  # fmt: skip
+_PAYLOAD = ("action_id", "what", "salt", "body")
+_LEASE = ("owner", "until", "fence", "suspect", "id")
+
+
+class PostgresForms:
+    """Rows as JSON."""
+
+    def insert(self, record: ActionRecord) -> str:
+        """A row to insert."""
+        values = plain(record)
+        values[_HEAD] = f"\\x{record.head.hex()}"
+        return compact_json(dict(zip(FIELDS, values, strict=True)))
+
+    def advance(self, before: ActionRecord, record: ActionRecord) -> str:
+        """A row to change, if it still stands as it did before."""
+        values = plain(record)
+        values[_HEAD] = f"\\x{record.head.hex()}"
+        moved = (record.id, before.n, before.fence, *values[_FIRST_MOVING:])
+        return compact_json(dict(zip(_MOVED, moved, strict=True)))
+
+
+class PostgresBatch(Batch):
+    """Begins its transaction with its first statement."""
+
+    def __init__(self, session: PostgresSession, known_contracts: set[str]) -> None:
+        super().__init__(session.run, known_contracts, may_start=True)
+        self._session = session
+
+    def write_all(self, work: Work, replies: list[Reply | None]) -> None:
+        """Write them in order, each with its reply."""
+        if len(work) == 1 and self._is_plain(work[0][1]) and self._write_alone(*work[0], replies):
+            return
+        self._open(work)
+        group: Work = []
+        touched: set[str] = set()
+        for place, prepared in work:
+            keys = set(_keys(prepared))
+            if self._is_plain(prepared) and touched.isdisjoint(keys):
+                group.append((place, prepared))
+                touched |= keys
+                continue
+            self._write_group(group, replies)
+            group, touched = [], set()
+            replies[place] = self._write_one(prepared)
+        self._write_group(group, replies)
+        self.flush()
+
+    # ---------------------------------------------------------------------------------- in groups
+
+    def _is_plain(self, prepared: Prepared) -> bool:
+        """Whether nothing has to be read before it is written."""
+        operation = prepared.operation
+        match operation:
+            case Reserve():
+                return not operation.beside
+            case Advance(before=before, after=after, drafts=drafts):
+                direct = len(drafts) < 2 or is_direct(before.state, after.state)
+                return direct and not operation.beside and operation.claim is None
+            case _:
+                return False
+
+    def _write_alone(self, place: int, prepared: Prepared, replies: list[Reply | None]) -> bool:
+        """Write and commit in one round trip; False: it was not written, and why is still open."""
+        record, operation = prepared.record, prepared.operation
+        assert record is not None
+        steps: list[Step] = []
+        if isinstance(operation, Reserve):
+            if record.contract not in self._known_contracts:
+                return False
+            steps.append(("lock_names", (compact_json(list(stands_on(operation))),)))
+        steps.append(_written((prepared,), "write_new" if steps else "write_moves"))
+        replies[place] = _reply(prepared)
+        self.in_doubt = True
+        *_, done = self._session.together(steps, begin=False)
+        self.in_doubt = False
+        return bool(done)
+
+    def _open(self, work: Work) -> None:
+        """Begin, and lock what the operations stand on, in one order whoever does it."""
+        operations = [prepared.operation for _, prepared in work]
+        names = {name for operation in operations for name in stands_on(operation)}
+        chains = sorted({chain for operation in operations for chain in chains_of(operation)})
+        steps: list[Step] = []
+        if names:
+            steps.append(("lock_names", (compact_json(sorted(names)),)))
+        if chains or not all(self._is_plain(prepared) for _, prepared in work):
+            ids = sorted({one for operation in operations for one in _changed(operation)})
+            if chains or len(ids) > 1:
+                steps.append(("hold_all", (compact_json(ids), compact_json(chains))))
+        self._session.together(steps, begin=True)
+
+    def _write_group(self, group: Work, replies: list[Reply | None]) -> None:
+        new = [one for _, one in group if isinstance(one.operation, Reserve)]
+        moves = [one for _, one in group if isinstance(one.operation, Advance)]
+        steps: list[Step] = []
+        if new:
+            steps.append(_written(new, "write_new"))
+        if moves:
+            steps.append(_written(moves, "write_moves"))
+        if not steps:
+            return
+        done = {
+            action_id
+            for rows in self._session.together(steps, begin=False)
+            for (action_id,) in rows
+        }
+        for place, prepared in group:
+            record, operation = prepared.record, prepared.operation
+            assert record is not None
+            if isinstance(operation, Reserve):
+                self._intents.add(record.intent)  # there is one now, ours or the one that was first
+            if record.id not in done:
+                replies[place] = self.write(prepared)
+                continue
+            replies[place] = _reply(prepared)
+            if isinstance(operation, Reserve) and record.contract not in self._known_contracts:
+                self.new_contracts[record.contract] = operation.contract_json
+
+    def _write_one(self, prepared: Prepared) -> Reply:
+        record = prepared.record
+        if isinstance(prepared.operation, Reserve) and record is not None:
+            self._intents.update(
+                intent for (intent,) in self._run("intents_stored", compact_json([record.intent]))
+            )
+        return self.write(prepared)
+
+    # ---------------------------------------------------------------------------------- one by one
+
+    def _insert(self, statement: str) -> bool:
+        return bool(self._run("insert_action", f"[{statement}]"))
+
+    def _change(self, statement: str) -> bool:
+        return bool(self._run("advance", f"[{statement}]"))
+
+    def _lease(self, leases: Sequence[Values]) -> None:
+        if leases:
+            ordered = sorted(leases, key=lambda lease: str(lease[-1]))
+            self._run(
+                "lease", compact_json([dict(zip(_LEASE, one, strict=True)) for one in ordered])
+            )
+
+    def _put_events(self, rows: Sequence[EventRow]) -> None:
+        if rows:
+            self._run("insert_event", _events(rows))
+
+    def _put_payloads(self, rows: Sequence[Values]) -> None:
+        if rows:
+            self._run("put_payload", _payloads(rows))
+
+
+def _written(group: Sequence[Prepared], name: str) -> Step:
+    """The statement that writes a group; its rows in the order in which they are locked."""
+    ordered = sorted(group, key=_id)
+    rows = ",".join(prepared.statement for prepared in ordered)
+    events = [event for prepared in group for event in prepared.events]
+    payloads = [payload for prepared in group for payload in prepared.payloads]
+    return name, (f"[{rows}]", _events(events), _payloads(payloads))
+
+
+def _events(rows: Sequence[EventRow]) -> str:
+    return compact_json([dict(zip(_EVENT, map(_plain, row), strict=True)) for row in rows])
+
+
+def _payloads(rows: Sequence[Values]) -> str:
+    return compact_json([dict(zip(_PAYLOAD, map(_plain, row), strict=True)) for row in rows])
+
+
+def _plain(value: object) -> object:
+    return f"\\x{value.hex()}" if isinstance(value, bytearray) else value
+
+
+def _reply(prepared: Prepared) -> Reply:
+    assert prepared.record is not None
+    if isinstance(prepared.operation, Reserve):
+        return Reserved(record=prepared.record, via="new")
+    return Advanced(record=prepared.record)
+
+
+def _id(prepared: Prepared) -> str:
+    assert prepared.record is not None
+    return prepared.record.id
+
+
+def _keys(prepared: Prepared) -> Iterator[str]:
+    """What an operation reads or writes: operations of one group have none in common."""
+    record = prepared.record
+    if record is None:
+        return
+    yield f"action {record.id}"
+    yield f"intent {record.intent}"
+    if record.call_id is not None:
+        yield f"call {compact_json([record.session, record.tenant, record.call_id])}"
+
+
+def _changed(operation: object) -> Iterator[str]:
+    """The actions that an operation names."""
+    match operation:
+        case Advance():
+            yield operation.before.id
+        case Take() if operation.action_id is not None:
+            yield operation.action_id
+        case _:
+            pass
