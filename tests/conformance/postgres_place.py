@@ -50,7 +50,7 @@ class PostgresPlace:
     def plans(self):
         with self._shell() as db:
             db.execute(*form("settle", (place_of(self.url).schema, 0, 0, 0)))  # as a ledger does
-            return {name: _plan(db, text) for name, (text, _) in FORMS.items()}
+            return {name: _plan(db, text.decode()) for name, (text, _) in FORMS.items()}
 
     def forget_secret(self):
         self.forgotten.append(True)

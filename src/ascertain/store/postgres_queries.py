@@ -43,13 +43,13 @@ def _type_of(parameter: str) -> str:
     return _FLOAT if parameter.endswith("_at") else _TYPES.get(parameter, "text")
 
 
-FORMS: dict[str, tuple[str, tuple[int, ...]]] = {
-    name: (query.cast("%s", _type_of), query.places()) for name, query in QUERIES.items()
+FORMS: dict[str, tuple[bytes, tuple[int, ...]]] = {
+    name: (query.cast("%s", _type_of).encode(), query.places()) for name, query in QUERIES.items()
 }
 """Text, and which of the announced parameters stands at each placeholder."""
 
 
-def form(name: str, values: tuple[Any, ...]) -> tuple[str, list[Any]]:
+def form(name: str, values: tuple[Any, ...]) -> tuple[bytes, list[Any]]:
     """The text of a named query, and the values in the order of its placeholders."""
     text, order = FORMS[name]
     return text, [values[place] for place in order]

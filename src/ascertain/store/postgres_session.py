@@ -150,7 +150,7 @@ class PostgresSession:
 
     def do(self, command: str) -> None:
         """BEGIN, COMMIT, ROLLBACK."""
-        (self._db or self.ready()).execute(command)
+        (self._db or self.ready()).execute(command.encode())
 
     def script(self, text: str) -> None:
         """A script of our own, such as a migration."""
