@@ -14,7 +14,7 @@ from ascertain.store.postgres_place import place_of
 from ascertain.store.postgres_session import PostgresSession
 from ascertain.store.postgres_vitals import vitals
 from ascertain.store.secret import given_secret
-from ascertain.store.sql_ledger import SqlLedger
+from ascertain.store.sql_ledger import Meanwhile, SqlLedger
 
 
 class PostgresLedger(SqlLedger[PostgresSession]):
@@ -52,7 +52,7 @@ class PostgresLedger(SqlLedger[PostgresSession]):
     def _writing(self) -> AbstractContextManager[PostgresSession]:
         return self._link.writing()
 
-    def _begin(self, db: PostgresSession) -> None:
+    def _begin(self, db: PostgresSession, meanwhile: Meanwhile = None) -> None:
         db.roll_back()  # left by an interrupt that struck between two statements
         db.ready()  # the batch begins with its first statement
 
