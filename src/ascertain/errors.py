@@ -32,6 +32,7 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
         ├── LedgerFull           disk full, or below the free-space floor
         ├── LedgerLocked         another process holds the file beyond the timeout
         ├── LedgerReadOnly       the file or its folder cannot be written
+        ├── LedgerMissing        there is none, and this command makes none
         ├── LedgerUnreachable    the database server cannot be reached, or was lost
         ├── LedgerDenied         the database server does not let this user in
         ├── LedgerCorrupt        not a ledger, or a damaged one
@@ -62,9 +63,11 @@ __all__ = [
     "LedgerBusy",
     "LedgerClosed",
     "LedgerCorrupt",
+    "LedgerDenied",
     "LedgerError",
     "LedgerFull",
     "LedgerLocked",
+    "LedgerMissing",
     "LedgerNewer",
     "LedgerReadOnly",
     "LedgerUnreachable",
@@ -318,6 +321,16 @@ class LedgerDenied(LedgerError):
 
     code = "ledger_denied"
     next_step = "Correct the user, the password or the grants; `ascertain doctor` looks again."
+
+
+class LedgerMissing(LedgerError):
+    """There is no ledger at this place, and this command makes none."""
+
+    code = "ledger_missing"
+    next_step = (
+        "Name it, such as --ledger sqlite:///ledger.db, or in ASCERTAIN_LEDGER; an app makes it at "
+        "its first call."
+    )
 
 
 class LedgerCorrupt(LedgerError):

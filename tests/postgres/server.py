@@ -145,14 +145,15 @@ def base_url():
 
 def new_url():
     """The URL of a ledger that is not there yet."""
-    name = f"t{new_id()}"
+    return schema_url(f"t{new_id()}")
+
+
+@functools.cache
+def schema_url(name):
+    """The URL of a ledger in this schema; what is left of it is dropped at the end."""
+    url = base_url()
     if os.environ.get(GIVEN):
         atexit.register(_drop, name, os.getpid())
-    return in_schema(base_url(), name)
-
-
-def in_schema(url, name):
-    """The same database, in this schema."""
     return f"{url}{'&' if '?' in url else '?'}schema={name}"
 
 

@@ -26,3 +26,23 @@ def open_ledger(url: str | Path, **options: Any) -> Ledger:
     from ascertain.store.sqlite import SqliteLedger
 
     return SqliteLedger(url, **options)
+
+
+def shown_url(url: str) -> str:
+    """The URL for people: without a password."""
+    from ascertain.store.postgres_place import shown
+
+    return shown(url)
+
+
+def same_ledger(one: str, other: str) -> bool:
+    """Whether two URLs name one ledger.
+
+    :raises LedgerError: one of them cannot be read.
+    """
+    from ascertain.store.place import path_of
+    from ascertain.store.postgres_place import is_postgres, shown
+
+    if is_postgres(one) or is_postgres(other):
+        return is_postgres(one) and is_postgres(other) and shown(one) == shown(other)
+    return path_of(one).resolve() == path_of(other).resolve()

@@ -28,13 +28,16 @@ class PostgresLedger(SqlLedger[PostgresSession]):
     :param secret: 16 bytes or more, the same for all who use the ledger; else ``ASCERTAIN_SECRET``.
     :param wait_s: how long to wait for what another session holds, and for a server that was there
         before.
+    :param make: whether a ledger that is not there yet is made.
     :raises LedgerError: the URL cannot be read, or the driver is not installed.
     :raises WeakKey: the secret is too short.
     """
 
-    def __init__(self, url: str, *, secret: bytes | None = None, wait_s: float = 5.0) -> None:
+    def __init__(
+        self, url: str, *, secret: bytes | None = None, wait_s: float = 5.0, make: bool = True
+    ) -> None:
         place = place_of(url)
-        self._link = PostgresLink(place, secret=given_secret(secret), wait_s=wait_s)
+        self._link = PostgresLink(place, secret=given_secret(secret), wait_s=wait_s, make=make)
         super().__init__(place.shown, self._link, PostgresForms())
 
     def secret(self) -> bytes:

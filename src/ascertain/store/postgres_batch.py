@@ -58,6 +58,10 @@ class PostgresBatch(Batch):
         """Write them in order, each with its reply."""
         if len(work) == 1 and self._is_plain(work[0][1]) and self._write_alone(*work[0], replies):
             return
+        with self._session.flowing():
+            self._write_in_order(work, replies)
+
+    def _write_in_order(self, work: Work, replies: list[Reply | None]) -> None:
         self._open(work)
         group: Work = []
         touched: set[str] = set()
@@ -69,7 +73,7 @@ class PostgresBatch(Batch):
                 continue
             self._write_group(group, replies)
             group, touched = [], set()
-            replies[place] = self._write_one(prepared)
+            replies[place] = self.write(prepared)
         self._write_group(group, replies)
         self.flush()
 
@@ -115,7 +119,14 @@ class PostgresBatch(Batch):
             ids = sorted({one for operation in operations for one in _changed(operation)})
             if chains or len(ids) > 1:
                 steps.append(("hold_all", (compact_json(ids), compact_json(chains))))
-        self._session.together(steps, begin=True)
+        wanted = [
+            prepared.record.intent
+            for _, prepared in work
+            if prepared.record is not None and isinstance(prepared.operation, Reserve)
+        ]
+        steps.append(("intents_stored", (compact_json(wanted),)))
+        *_, stored = self._session.together(steps, begin=True)
+        self._intents = {intent for (intent,) in stored}
 
     def _write_group(self, group: Work, replies: list[Reply | None]) -> None:
         new = [one for _, one in group if isinstance(one.operation, Reserve)]
@@ -143,14 +154,6 @@ class PostgresBatch(Batch):
             replies[place] = _reply(prepared)
             if isinstance(operation, Reserve) and record.contract not in self._known_contracts:
                 self.new_contracts[record.contract] = operation.contract_json
-
-    def _write_one(self, prepared: Prepared) -> Reply:
-        record = prepared.record
-        if isinstance(prepared.operation, Reserve) and record is not None:
-            self._intents.update(
-                intent for (intent,) in self._run("intents_stored", compact_json([record.intent]))
-            )
-        return self.write(prepared)
 
     # ---------------------------------------------------------------------------------- one by one
 

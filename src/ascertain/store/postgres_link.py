@@ -14,7 +14,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError
+from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError, LedgerMissing
 from ascertain.store import secret as secrets
 from ascertain.store.beside import Run
 from ascertain.store.postgres_errors import ledger_error
@@ -28,10 +28,13 @@ MAX_READERS = 4
 class PostgresLink:
     """Also the :class:`~ascertain.store.access.Access` to the ledger."""
 
-    def __init__(self, place: PostgresPlace, *, secret: bytes | None, wait_s: float) -> None:
+    def __init__(
+        self, place: PostgresPlace, *, secret: bytes | None, wait_s: float, make: bool
+    ) -> None:
         self.place = place
         self._given_secret = secret
         self._wait_s = wait_s
+        self._makes = make
         self._closed = False
         self._begin_anew()
         _all_links.add(self)
@@ -176,6 +179,8 @@ class PostgresLink:
         return self._check_secret(session.run("get_meta", "secret_id"))
 
     def _make(self, session: PostgresSession) -> None:
+        if not self._makes:
+            raise LedgerMissing(f"There is no ledger at {self.place.shown}.")
         secret = self._given_secret
         if secret is None:
             raise LedgerError(

@@ -57,12 +57,16 @@ def place_of(url: str) -> PostgresPlace:
     """
     schema, plain = _schema_in(url)
     options = {**CAREFUL, **_read(plain)}
-    user, host = options.get("user"), options.get("host") or options.get("hostaddr") or ""
-    port, database = options.get("port"), options.get("dbname") or ""
-    where = f"{host}{f':{port}' if port else ''}"
-    by_socket = str(host).startswith("/")
-    at = f"{f'{user}@' if user else ''}{'' if by_socket else where}"
-    also = f"&host={where}" if by_socket else ""
+    user, port = options.get("user"), options.get("port")
+    host = str(options.get("host") or options.get("hostaddr") or "")
+    database = options.get("dbname") or ""
+    at = f"{user}@" if user else ""
+    if host.startswith("/"):  # the folder of a socket
+        also = f"&host={host}{f'&port={port}' if port else ''}"
+    else:
+        at, also = f"{at}{host}{f':{port}' if port else ''}", ""
+    if options.get("sslmode"):
+        also += f"&sslmode={options['sslmode']}"
     return PostgresPlace(options, schema, f"postgresql://{at}/{database}?schema={schema}{also}")
 
 

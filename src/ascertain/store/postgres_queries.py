@@ -48,6 +48,13 @@ FORMS: dict[str, tuple[bytes, tuple[int, ...]]] = {
 }
 """Text, and which of the announced parameters stands at each placeholder."""
 
+TELLS = frozenset(
+    name
+    for name, query in QUERIES.items()
+    if query.text.startswith(("SELECT", "WITH")) or "RETURNING" in query.text
+)
+"""The queries that give rows; of the others nobody has to wait for an answer."""
+
 
 def form(name: str, values: tuple[Any, ...]) -> tuple[bytes, list[Any]]:
     """The text of a named query, and the values in the order of its placeholders."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascertain.errors import LedgerUnreachable
 from ascertain.store.postgres_errors import connect_error, is_lost, ledger_error
 from ascertain.store.postgres_place import PostgresPlace
-from ascertain.store.postgres_queries import form
+from ascertain.store.postgres_queries import TELLS, form
 
 if TYPE_CHECKING:
     import psycopg
@@ -138,6 +139,7 @@ class PostgresSession:
     def together(self, steps: Sequence[Step], *, begin: bool) -> list[Rows]:
         """Send named queries without waiting in between, in one transaction.
 
+        :param steps: queries that give rows.
         :param begin: begin one, and leave it open. Else they belong to the one that is open, or
             have one of their own, which is committed with the last of them.
         """
@@ -146,7 +148,13 @@ class PostgresSession:
             if begin:
                 db.execute("BEGIN")
             cursors = [db.execute(*form(name, values)) for name, values in steps]
-        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+        return [cursor.fetchall() for cursor in cursors]
+
+    @contextmanager
+    def flowing(self) -> Generator[None]:
+        """In this block nobody waits for queries that give no rows; their errors come later."""
+        with (self._db or self.ready()).pipeline():
+            yield
 
     def do(self, command: str) -> None:
         """BEGIN, COMMIT, ROLLBACK."""
@@ -173,7 +181,7 @@ class PostgresSession:
 
 def _execute(db: psycopg.Connection[Any], name: str, *values: object) -> Rows:
     cursor = db.execute(*form(name, values))
-    return cursor.fetchall() if cursor.description else []
+    return cursor.fetchall() if name in TELLS else []
 
 
 def _is_silent(db: psycopg.Connection[Any]) -> bool:
