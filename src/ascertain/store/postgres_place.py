@@ -101,9 +101,12 @@ def _read(url: str) -> dict[str, Any]:
             next_step="pip install 'ascertain[postgres]'",
         ) from None
     try:
-        return dict(conninfo_to_dict(url))
+        options = dict(conninfo_to_dict(url))
     except (psycopg.Error, ValueError):
         raise _unreadable() from None  # what libpq says of it may show the password
+    if not str(options.get("port") or "0").replace(",", "0").isdecimal():
+        raise _unreadable()  # perhaps what is behind a : or an @ in the password
+    return options
 
 
 def _unreadable() -> LedgerError:
