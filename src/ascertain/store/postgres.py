@@ -58,6 +58,8 @@ class PostgresLedger(SqlLedger[PostgresSession]):
     def _begin(self, db: PostgresSession, meanwhile: Meanwhile = None) -> None:
         db.roll_back()  # left by an interrupt that struck between two statements
         db.ready()  # the batch begins with its first statement
+        if meanwhile is not None:
+            meanwhile()  # from here on another process works, and we wait
 
     def _commit(self, db: PostgresSession) -> None:
         if db.in_transaction:

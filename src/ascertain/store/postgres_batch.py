@@ -9,13 +9,15 @@ one round trip: it is committed with its only statement.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import NamedTuple
 
 from ascertain.model.action import ActionRecord
 from ascertain.store.batch import Batch, Prepared, Work
 from ascertain.store.compact import compact_json
 from ascertain.store.ledger import Advance, Advanced, Reply, Reserve, Reserved, Take
 from ascertain.store.names import chains_of, stands_on
-from ascertain.store.postgres_session import PostgresSession, Step
+from ascertain.store.postgres_session import PostgresSession, Rows, Step
 from ascertain.store.rows import AT, FIELDS, MOVING, Values, plain
 from ascertain.store.seal import EventRow, is_direct
 
@@ -47,49 +49,89 @@ class PostgresForms:
         return compact_json(dict(zip(_MOVED, moved, strict=True)))
 
 
+class _Part(NamedTuple):
+    """Operations that are written together; or one, in its place."""
+
+    work: Work
+    together: bool
+
+
 class PostgresBatch(Batch):
-    """Begins its transaction with its first statement."""
+    """Begins its transaction with its first statements."""
 
     def __init__(self, session: PostgresSession, known_contracts: set[str]) -> None:
         super().__init__(session.run, known_contracts, may_start=True)
         self._session = session
+        self._opening: list[Step] | None = None
 
     def write_all(self, work: Work, replies: list[Reply | None]) -> None:
         """Write them in order, each with its reply."""
-        if len(work) == 1 and self._is_plain(work[0][1]) and self._write_alone(*work[0], replies):
+        if len(work) == 1 and _is_plain(work[0][1]) and self._write_alone(*work[0], replies):
             return
-        with self._session.flowing():
-            self._write_in_order(work, replies)
+        parts = list(self._parts(work))
+        self._opening = self._locks(work, parts)
+        slow = len(parts) > 1 or not parts[0].together
+        with self._session.flowing() if slow else nullcontext():
+            for part in parts:
+                if part.together:
+                    self._write_group(part.work, replies)
+                    continue
+                ((place, prepared),) = part.work
+                self._open()
+                replies[place] = self.write(prepared)
+            self.flush()
 
-    def _write_in_order(self, work: Work, replies: list[Reply | None]) -> None:
-        self._open(work)
+    def _parts(self, work: Work) -> Iterator[_Part]:
+        """The operations in order: as many together as have nothing to do with each other."""
         group: Work = []
         touched: set[str] = set()
         for place, prepared in work:
             keys = set(_keys(prepared))
-            if self._is_plain(prepared) and touched.isdisjoint(keys):
+            if _is_plain(prepared) and touched.isdisjoint(keys):
                 group.append((place, prepared))
                 touched |= keys
                 continue
-            self._write_group(group, replies)
+            if group:
+                yield _Part(group, together=True)
             group, touched = [], set()
-            replies[place] = self.write(prepared)
-        self._write_group(group, replies)
-        self.flush()
+            yield _Part([(place, prepared)], together=False)
+        if group:
+            yield _Part(group, together=True)
+
+    def _locks(self, work: Work, parts: Sequence[_Part]) -> list[Step]:
+        """What comes first: to lock what the operations stand on, in one order whoever does it."""
+        operations = [prepared.operation for _, prepared in work]
+        names = {name for operation in operations for name in stands_on(operation)}
+        chains = sorted({chain for operation in operations for chain in chains_of(operation)})
+        apart = [part.work[0][1] for part in parts if not part.together]
+        steps: list[Step] = []
+        if names:
+            steps.append(("lock_names", (compact_json(sorted(names)),)))
+        if apart:
+            ids = sorted({one for operation in operations for one in _changed(operation)})
+            if chains or len(ids) > 1:
+                steps.append(("hold_all", (compact_json(ids), compact_json(chains))))
+        wanted = [
+            prepared.record.intent
+            for prepared in apart
+            if prepared.record is not None and isinstance(prepared.operation, Reserve)
+        ]
+        if wanted:
+            steps.append(("intents_stored", (compact_json(wanted),)))
+        return steps
+
+    def _open(self) -> None:
+        """Begin, unless a group has begun already."""
+        steps, self._opening = self._opening, None
+        if steps is not None:
+            self._opened(steps, self._session.together(steps, begin=True))
+
+    def _opened(self, steps: Sequence[Step], told: Sequence[Rows]) -> None:
+        for (name, _), rows in zip(steps, told, strict=False):
+            if name == "intents_stored":
+                self._intents = {intent for (intent,) in rows}
 
     # ---------------------------------------------------------------------------------- in groups
-
-    def _is_plain(self, prepared: Prepared) -> bool:
-        """Whether nothing has to be read before it is written."""
-        operation = prepared.operation
-        match operation:
-            case Reserve():
-                return not operation.beside
-            case Advance(before=before, after=after, drafts=drafts):
-                direct = len(drafts) < 2 or is_direct(before.state, after.state)
-                return direct and not operation.beside and operation.claim is None
-            case _:
-                return False
 
     def _write_alone(self, place: int, prepared: Prepared, replies: list[Reply | None]) -> bool:
         """Write and commit in one round trip; False: it was not written, and why is still open."""
@@ -107,27 +149,6 @@ class PostgresBatch(Batch):
         self.in_doubt = False
         return bool(done)
 
-    def _open(self, work: Work) -> None:
-        """Begin, and lock what the operations stand on, in one order whoever does it."""
-        operations = [prepared.operation for _, prepared in work]
-        names = {name for operation in operations for name in stands_on(operation)}
-        chains = sorted({chain for operation in operations for chain in chains_of(operation)})
-        steps: list[Step] = []
-        if names:
-            steps.append(("lock_names", (compact_json(sorted(names)),)))
-        if chains or not all(self._is_plain(prepared) for _, prepared in work):
-            ids = sorted({one for operation in operations for one in _changed(operation)})
-            if chains or len(ids) > 1:
-                steps.append(("hold_all", (compact_json(ids), compact_json(chains))))
-        wanted = [
-            prepared.record.intent
-            for _, prepared in work
-            if prepared.record is not None and isinstance(prepared.operation, Reserve)
-        ]
-        steps.append(("intents_stored", (compact_json(wanted),)))
-        *_, stored = self._session.together(steps, begin=True)
-        self._intents = {intent for (intent,) in stored}
-
     def _write_group(self, group: Work, replies: list[Reply | None]) -> None:
         new = [one for _, one in group if isinstance(one.operation, Reserve)]
         moves = [one for _, one in group if isinstance(one.operation, Advance)]
@@ -136,13 +157,12 @@ class PostgresBatch(Batch):
             steps.append(_written(new, "write_new"))
         if moves:
             steps.append(_written(moves, "write_moves"))
-        if not steps:
-            return
-        done = {
-            action_id
-            for rows in self._session.together(steps, begin=False)
-            for (action_id,) in rows
-        }
+        opening, self._opening = self._opening, None
+        before = opening or []
+        assert opening is not None or self._session.in_transaction
+        told = self._session.together([*before, *steps], begin=opening is not None)
+        self._opened(before, told)
+        done = {action_id for rows in told[len(before) :] for (action_id,) in rows}
         for place, prepared in group:
             record, operation = prepared.record, prepared.operation
             assert record is not None
@@ -177,6 +197,19 @@ class PostgresBatch(Batch):
     def _put_payloads(self, rows: Sequence[Values]) -> None:
         if rows:
             self._run("put_payload", _payloads(rows))
+
+
+def _is_plain(prepared: Prepared) -> bool:
+    """Whether nothing has to be read before it is written."""
+    operation = prepared.operation
+    match operation:
+        case Reserve():
+            return not operation.beside
+        case Advance(before=before, after=after, drafts=drafts):
+            direct = len(drafts) < 2 or is_direct(before.state, after.state)
+            return direct and not operation.beside and operation.claim is None
+        case _:
+            return False
 
 
 def _written(group: Sequence[Prepared], name: str) -> Step:
