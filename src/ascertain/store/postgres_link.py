@@ -181,18 +181,21 @@ class PostgresLink:
     def _make(self, session: PostgresSession) -> None:
         if not self._makes:
             raise LedgerMissing(f"There is no ledger at {self.place.shown}.")
-        secret = self._given_secret
-        if secret is None:
+        session.do("BEGIN")
+        before = migrate(session, self.place)
+        if before == 0:
+            session.run("put_meta", "secret_id", secrets.secret_id(self._new_secret()))
+        session.do("COMMIT")
+
+    def _new_secret(self) -> bytes:
+        if self._given_secret is None:
             raise LedgerError(
                 f"The new ledger {self.place.shown} needs a secret that lies outside of the "
                 "database, the same for all who use it.",
                 next_step=f"Give it as {secrets.ENVIRONMENT} or secret=. To make one: "
                 'python -c "import secrets; print(secrets.token_hex(32))".',
             )
-        session.do("BEGIN")
-        if migrate(session, self.place) == 0:  # else somebody was quicker
-            session.run("put_meta", "secret_id", secrets.secret_id(secret))
-        session.do("COMMIT")
+        return self._given_secret
 
     def _check_secret(self, rows: Rows) -> bytes:
         shown = self.place.shown
@@ -206,6 +209,23 @@ class PostgresLink:
             )
         secrets.check_secret(self._given_secret, rows[0][0], shown)
         return self._given_secret
+
+    # ---------------------------------------------------------------------------------- migrating
+
+    @contextmanager
+    def lone_session(self) -> Generator[PostgresSession]:
+        """A connection to whatever is there, ledger or not, of this release or not."""
+        with self._lock, self.typed():
+            try:
+                self._writer.ready()
+                yield self._writer
+            finally:
+                self._writer.roll_back()
+
+    def migrate(self) -> None:
+        """Make the ledger, or bring it to this release's schema, in one transaction."""
+        with self.lone_session() as session:
+            self._make(session)
 
     # --------------------------------------------------------------------------------------- fork
 

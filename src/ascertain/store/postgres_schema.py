@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Mapping
 
 from ascertain.errors import LedgerCorrupt, LedgerError, LedgerNewer
 from ascertain.model.tables import NOTES, RULES
@@ -92,6 +93,20 @@ def migrate(session: PostgresSession, place: PostgresPlace, *, until: int | None
     return before
 
 
+def differences(session: PostgresSession, place: PostgresPlace) -> list[str]:
+    """In what the ledger differs from one that is made now, beside it, and not kept."""
+    found: dict[str, str] = dict(session.run("catalog", place.schema))
+    fresh = place._replace(schema=f"{place.schema[:40]}_{random.SystemRandom().getrandbits(48):x}")
+    session.do("BEGIN")
+    try:
+        session.run("move_to", fresh.schema)
+        migrate(session, fresh)
+        wanted: dict[str, str] = dict(session.run("catalog", fresh.schema))
+    finally:
+        session.roll_back()
+    return compared(found, wanted)
+
+
 def rule_script() -> str:
     """What makes the database itself refuse a move that the transition table does not have."""
     events = _list(f"{start} {event} {end}" for start, event, end, _ in RULE_ROWS)
@@ -116,6 +131,19 @@ def rule_script() -> str:
                 AND NEW.provider_ref IS DISTINCT FROM OLD.provider_ref)
         ) EXECUTE FUNCTION refuse('the transition table does not allow this change');
     """
+
+
+def compared(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
+    """What is missing, foreign or different among named parts."""
+    return [
+        *(f"{name} is missing." for name in sorted(wanted.keys() - found.keys())),
+        *(f"{name} is not of this release." for name in sorted(found.keys() - wanted.keys())),
+        *(
+            f"{name} is not as in a new ledger."
+            for name in sorted(found.keys() & wanted.keys())
+            if found[name] != wanted[name]
+        ),
+    ]
 
 
 def _list(words: Iterable[str]) -> str:

@@ -75,6 +75,13 @@ def load_migrations(backend: str) -> list[tuple[int, str]]:
     return scripts
 
 
+def migration_titles(backend: str) -> list[str]:
+    """What the migrations of a backend are about, in order."""
+    folder = files("ascertain.store").joinpath("sql", backend)
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [name.removesuffix(".sql").split("_", 1)[1].replace("_", " ") for name in names]
+
+
 def _read(file_name: str) -> str:
     return files("ascertain.store").joinpath("sql", file_name).read_text("utf-8")
 

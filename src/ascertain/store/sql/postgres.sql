@@ -208,3 +208,30 @@ SELECT current_setting('synchronous_commit'), current_setting('fsync'),
 -- name: small_commit
 -- Forces a few bytes of the journal to the disk, and changes nothing.
 SELECT pg_logical_emit_message(true, 'ascertain', 'how long does a commit take?');
+
+-- name: move_to (schema)
+-- For the rest of the transaction.
+SELECT set_config('search_path', :schema || ', pg_temp', true);
+
+-- name: catalog (schema)
+-- Every part of a ledger by its name, and what it is.
+SELECT 'column ' || table_name || '.' || column_name,
+    ordinal_position || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(collation_name, '')
+        || ' ' || coalesce(column_default, '')
+FROM information_schema.columns WHERE table_schema = :schema
+UNION ALL
+SELECT 'index ' || indexname, replace(indexdef, :schema || '.', '')
+FROM pg_indexes WHERE schemaname = :schema
+UNION ALL
+SELECT 'constraint ' || t.relname || '.' || c.conname,
+    replace(pg_get_constraintdef(c.oid), ' NOT VALID', '')
+FROM pg_constraint AS c JOIN pg_class AS t ON t.oid = c.conrelid
+JOIN pg_namespace AS s ON s.oid = c.connamespace WHERE s.nspname = :schema
+UNION ALL
+SELECT 'trigger ' || t.relname || '.' || g.tgname,
+    replace(pg_get_triggerdef(g.oid), :schema || '.', '') || ' ' || g.tgenabled::text
+FROM pg_trigger AS g JOIN pg_class AS t ON t.oid = g.tgrelid
+JOIN pg_namespace AS s ON s.oid = t.relnamespace WHERE s.nspname = :schema AND NOT g.tgisinternal
+UNION ALL
+SELECT 'function ' || p.proname, p.prosrc
+FROM pg_proc AS p JOIN pg_namespace AS s ON s.oid = p.pronamespace WHERE s.nspname = :schema;
