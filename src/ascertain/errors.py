@@ -32,6 +32,9 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
         ├── LedgerFull           disk full, or below the free-space floor
         ├── LedgerLocked         another process holds the file beyond the timeout
         ├── LedgerReadOnly       the file or its folder cannot be written
+        ├── LedgerMissing        there is none, and this command makes none
+        ├── LedgerUnreachable    the database server cannot be reached, or was lost
+        ├── LedgerDenied         the database server does not let this user in
         ├── LedgerCorrupt        not a ledger, or a damaged one
         ├── LedgerNewer          written by a newer release
         ├── LedgerClosed         used after ``close()``
@@ -60,11 +63,14 @@ __all__ = [
     "LedgerBusy",
     "LedgerClosed",
     "LedgerCorrupt",
+    "LedgerDenied",
     "LedgerError",
     "LedgerFull",
     "LedgerLocked",
+    "LedgerMissing",
     "LedgerNewer",
     "LedgerReadOnly",
+    "LedgerUnreachable",
     "LookupAnswer",
     "MayStillArrive",
     "MissingArguments",
@@ -301,6 +307,30 @@ class LedgerReadOnly(LedgerError):
 
     code = "ledger_read_only"
     next_step = "Give this user write permission on the file and its folder."
+
+
+class LedgerUnreachable(LedgerError):
+    """The ledger's database server cannot be reached, or the connection to it was lost."""
+
+    code = "ledger_unreachable"
+    next_step = "See that the server runs and can be reached from here; what is open is recovered."
+
+
+class LedgerDenied(LedgerError):
+    """The ledger's database server does not let this user in, or not to the ledger's tables."""
+
+    code = "ledger_denied"
+    next_step = "Correct the user, the password or the grants; `ascertain doctor` looks again."
+
+
+class LedgerMissing(LedgerError):
+    """There is no ledger at this place, and this command makes none."""
+
+    code = "ledger_missing"
+    next_step = (
+        "Name it, such as --ledger sqlite:///ledger.db, or in ASCERTAIN_LEDGER; an app makes it at "
+        "its first call."
+    )
 
 
 class LedgerCorrupt(LedgerError):

@@ -143,19 +143,18 @@ def base_url():
     return os.environ.get(GIVEN) or server().url()
 
 
-def new_schema():
-    """The URL of a schema with nothing in it."""
-    name = f"t{new_id()}"
-    with psycopg.connect(base_url(), autocommit=True) as db:
-        db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+def new_url():
+    """The URL of a ledger that is not there yet."""
+    return schema_url(f"t{new_id()}")
+
+
+@functools.cache
+def schema_url(name):
+    """The URL of a ledger in this schema; what is left of it is dropped at the end."""
+    url = base_url()
     if os.environ.get(GIVEN):
         atexit.register(_drop, name, os.getpid())
-    return in_schema(base_url(), name)
-
-
-def in_schema(url, name):
-    """The same database, in this schema."""
-    return f"{url}{'&' if '?' in url else '?'}options=-csearch_path%3D{name}"
+    return f"{url}{'&' if '?' in url else '?'}schema={name}"
 
 
 def _remove_by_its_maker(started, pid):
@@ -166,7 +165,7 @@ def _remove_by_its_maker(started, pid):
 def _drop(name, pid):
     if os.getpid() == pid:
         with psycopg.connect(base_url(), autocommit=True) as db:
-            db.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+            db.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
 
 
 def _other_user():

@@ -12,6 +12,7 @@ from ascertain import Absent, Ascertain, Budget, Found, Processing, key
 from ascertain.model.action import ActionRecord
 from ascertain.store.ledger import Filter
 from ascertain.testing.world import Provider, World
+from tests.ledgers import ledger_url
 from tests.requirements.remembering import Shop
 from tests.testing.world_refusals import REFUSALS
 
@@ -109,7 +110,7 @@ def order(request) -> str:
 
 @pytest.fixture
 def desk(world, tmp_path):
-    desk = Desk(world, f"sqlite:///{tmp_path}/ledger.db")
+    desk = Desk(world, ledger_url(f"{tmp_path}/ledger.db"))
     yield desk
     desk.app.close()
     desk.client.close()

@@ -13,6 +13,7 @@ from typing import Any
 from ascertain import Ascertain, Budget
 from ascertain.flow.effects import Settle
 from ascertain.rules.gate import Tiers
+from tests.ledgers import ledger_url
 
 QUICK = Budget(turn_s=3.0, send_deadline_s=1.0, backoff_s=0.01, backoff_max_s=0.05)
 WAIT_S = 0.25
@@ -32,7 +33,7 @@ class Shop:
     def __init__(self, folder: Any, **options: Any) -> None:
         self.clock = Clock()
         said = {"worker": "none", "clock": self.clock, "tiers": Tiers(wait_s=WAIT_S)}
-        self.app = Ascertain(f"sqlite:///{folder}/ledger.db", **(said | options))
+        self.app = Ascertain(ledger_url(f"{folder}/ledger.db"), **(said | options))
         self.order = {"id": "A123", "status": "paid"}
         self.asked: list[str] = []
         self.refunded: list[str] = []

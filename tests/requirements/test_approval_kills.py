@@ -11,6 +11,9 @@ from ascertain import Absent, Ascertain, Budget, Found, State, key
 from ascertain.store.ledger import Filter
 from ascertain.testing import invariants
 from ascertain.testing.crash import crash_everywhere
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 ONCE = Budget(turn_sends=1, turn_s=5.0, sends=4, send_deadline_s=1.0, backoff_s=0.01)
 
@@ -33,7 +36,7 @@ class Scene:
         return self.folder / f"provider-{self.round}"
 
     def app(self):
-        app = Ascertain(f"sqlite:///{self.folder}/{self.round}.db", worker="none", lease_s=0.2)
+        app = Ascertain(ledger_url(f"{self.folder}/{self.round}.db"), worker="none", lease_s=0.2)
 
         @app.tool(identity=["order"], approval=True, budget=ONCE)
         def refund(order: str) -> dict:

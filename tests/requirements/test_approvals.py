@@ -12,7 +12,10 @@ import pytest
 from ascertain import Ascertain, IntentConflict, NotAllowed, NotSent, State
 from ascertain.errors import ContractError
 from ascertain.testing import invariants
+from tests.ledgers import ledger_url
 from tests.requirements.conftest import QUICK
+
+pytestmark = pytest.mark.every_ledger
 
 
 class Till:
@@ -22,7 +25,7 @@ class Till:
         self.paid: list[tuple[str, int]] = []
         self.gives: list[BaseException] = []
         self.path = folder / "till.db"
-        self.app = Ascertain(f"sqlite:///{self.path}", worker="none", lease_s=0.3)
+        self.app = Ascertain(ledger_url(self.path), worker="none", lease_s=0.3)
         promises = {"identity": ["order"], "approval": True, "budget": QUICK} | said
 
         @self.app.tool(**promises)
@@ -125,6 +128,7 @@ def test_req_U10_it_is_bound_to_the_arguments_the_principal_and_the_one_action(t
     assert till.paid == [("A1", 5)]
 
 
+@pytest.mark.one_ledger
 def test_req_U10_arguments_changed_behind_its_back_are_not_sent(till):
     action, digest = till.asked()
     till.app.approve(action.id, by="ops", digest=digest)
@@ -136,6 +140,7 @@ def test_req_U10_arguments_changed_behind_its_back_are_not_sent(till):
     assert till.paid == []
 
 
+@pytest.mark.one_ledger
 def test_req_U10_a_column_that_says_approved_proves_nothing(till):
     action, _ = till.asked()
     till.forge("UPDATE action SET review = NULL, review_at = NULL, due_at = 0")
@@ -144,6 +149,7 @@ def test_req_U10_a_column_that_says_approved_proves_nothing(till):
     assert (record.state, record.review, till.paid) == (State.PREPARED, "approval", [])
 
 
+@pytest.mark.one_ledger
 def test_req_U10_a_forged_approval_is_noticed_and_nothing_is_sent(till):
     action, digest = till.asked()
     detail = json.dumps({"approval": digest, "who": "ops", "until": 9e9})
@@ -273,7 +279,7 @@ def test_req_U10_an_async_tool_waits_in_the_same_way(tmp_path):
     paid = []
 
     async def story():
-        app = Ascertain(f"sqlite:///{tmp_path}/aio.db", worker="none")
+        app = Ascertain(ledger_url(f"{tmp_path}/aio.db"), worker="none")
 
         async def above(asked):
             return asked.arguments["amount"] > 100

@@ -25,13 +25,16 @@ from ascertain import (
 from ascertain.errors import ContractError, InvalidArguments
 from ascertain.model.outcome import Effect
 from ascertain.rules.items import ItemState, whole
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 ONCE = Budget(turn_sends=1, turn_s=2.0, sends=3, send_deadline_s=0.5, backoff_s=0.01)
 
 
 @pytest.fixture
 def app(tmp_path):
-    app = Ascertain(f"sqlite:///{tmp_path}/batch.db", worker="none", lease_s=0.3)
+    app = Ascertain(ledger_url(f"{tmp_path}/batch.db"), worker="none", lease_s=0.3)
     yield app
     app.close()
 
@@ -280,7 +283,7 @@ def test_req_U08_an_item_that_could_not_be_called_is_an_error_in_its_place(app):
 
 def test_req_U08_async_tools_make_their_items_on_the_loop(tmp_path):
     async def story():
-        app = Ascertain(f"sqlite:///{tmp_path}/aio.db", worker="none")
+        app = Ascertain(ledger_url(f"{tmp_path}/aio.db"), worker="none")
         both = asyncio.Event()
         begun = []
 

@@ -12,6 +12,9 @@ from ascertain.errors import ContractError
 from ascertain.model.breaker import TURNS, BreakerRecord, Circuit, Turn, turn
 from ascertain.store.ledger import Filter
 from ascertain.testing import invariants
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 ONCE = Budget(turn_sends=1, turn_s=2.0, sends=6, send_deadline_s=0.5, backoff_s=0.01)
 
@@ -26,7 +29,7 @@ class Clinic:
         self.sent: list[int] = []
         self.asked: list[str] = []
         self.answers = lookup
-        self.url = f"sqlite:///{folder}/clinic.db"
+        self.url = ledger_url(f"{folder}/clinic.db")
         self.app = self.process(lookup=lookup, **said)
         self.book = self.tool(self.app, lookup=lookup, **said)
 
@@ -77,7 +80,7 @@ def clinic(tmp_path):
 
 def test_req_F17_some_lost_replies_among_many_callers_at_once_open_nothing(tmp_path):
     """Every fifth of forty replies is lost: the provider is well, and its breaker stays closed."""
-    app = Ascertain(f"sqlite:///{tmp_path}/many.db", worker="none")
+    app = Ascertain(ledger_url(f"{tmp_path}/many.db"), worker="none")
 
     @app.tool(identity=["n"], budget=ONCE, breaker=Breaker(after=3))
     async def book(n: int) -> dict:

@@ -17,7 +17,10 @@ from ascertain.rules.project import WorkflowState
 from ascertain.testing.crash import run_killed
 from ascertain.testing.invariants import chain_holds
 from ascertain.testing.world import World
+from tests.ledgers import ledger_url
 from tests.requirements.order import PROVIDERS, Shop, settle, states
+
+pytestmark = pytest.mark.every_ledger
 
 SOON_S = 0.05
 
@@ -30,7 +33,7 @@ def world():
 
 @pytest.fixture
 def url(tmp_path):
-    return f"sqlite:///{tmp_path}/ledger.db"
+    return ledger_url(f"{tmp_path}/ledger.db")
 
 
 @pytest.fixture

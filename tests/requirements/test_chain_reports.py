@@ -15,7 +15,10 @@ from ascertain.report.trace import trace
 from ascertain.report.wishes import find_wish, of_session, recent
 from ascertain.rules.project import WorkflowState
 from ascertain.testing.world import World
+from tests.ledgers import ledger_url
 from tests.requirements.order import PROVIDERS, Shop, settle, states
+
+pytestmark = pytest.mark.every_ledger
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,7 @@ def world():
 
 @pytest.fixture
 def shop(tmp_path, world):
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", lease_s=0.3)
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.3)
     client = app.watch(httpx.Client(base_url=world.url))
     yield Shop(app, client)
     app.close()

@@ -16,6 +16,9 @@ from ascertain.flow.effects import Attend
 from ascertain.model.chain import Direction
 from ascertain.store.ledger import Filter
 from ascertain.testing.crash import WAIT_POINTS, crash_everywhere
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 SHORT = Budget(turn_s=0.4, turn_sends=1, send_deadline_s=0.3)
 LONG_S = 10.0
@@ -23,7 +26,7 @@ LONG_S = 10.0
 
 @pytest.fixture
 def app(tmp_path):
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", lease_s=0.3)
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.3)
     yield app
     app.close()
 
@@ -319,7 +322,7 @@ def test_req_P08_who_dies_while_it_waits_has_stored_and_sent_nothing(tmp_path, o
     ledgers = iter(range(10_000))
 
     def run(plan):
-        app = Ascertain(f"sqlite:///{tmp_path}/{ledger}.db", worker="none", lease_s=0.1)
+        app = Ascertain(ledger_url(f"{tmp_path}/{ledger}.db"), worker="none", lease_s=0.1)
         app.hands.on_effect = plan
 
         @app.tool(
@@ -352,7 +355,7 @@ def test_req_P08_who_dies_while_it_waits_has_stored_and_sent_nothing(tmp_path, o
     ledger, seen = 0, set()
     for crash in crash_everywhere(run, run, before=begin):
         seen |= set(crash.passed)
-        app = Ascertain(f"sqlite:///{tmp_path}/{ledger}.db", worker="none")
+        app = Ascertain(ledger_url(f"{tmp_path}/{ledger}.db"), worker="none")
         live = [r for r in app.ledger.find(Filter()) if r.state is not State.REJECTED]
         assert [r.state for r in live] == [State.CONFIRMED] * 2, str(crash)
         assert set(sent.read_text().split()) == {r.key for r in live}, str(crash)

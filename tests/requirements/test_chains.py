@@ -14,7 +14,10 @@ from ascertain.errors import ContractError
 from ascertain.model.chain import Direction
 from ascertain.rules.project import WorkflowState
 from ascertain.testing.world import World
+from tests.ledgers import ledger_url
 from tests.requirements.order import PROVIDERS, Shop, settle, states
+
+pytestmark = pytest.mark.every_ledger
 
 NO = ["error_body_2xx"]  # the provider's "REFUSED_BY_POLICY" in a 2xx
 
@@ -27,7 +30,7 @@ def world():
 
 @pytest.fixture
 def app(tmp_path):
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", lease_s=0.3)
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.3)
     yield app
     app.close()
 

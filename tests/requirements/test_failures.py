@@ -22,6 +22,8 @@ from ascertain.rules.news.http import retry_after_s
 from ascertain.testing.world import SIX, Behaviour
 from tests.requirements.conftest import QUICK, SETTLING_S
 
+pytestmark = pytest.mark.every_ledger
+
 
 def posts(world, collection, order):
     return world.arrivals(collection, method="POST", order=order)

@@ -17,6 +17,8 @@ from ascertain.rules.texts import MASK
 from ascertain.store.ledger import Filter
 from tests.requirements.conftest import QUICK
 
+pytestmark = pytest.mark.every_ledger
+
 
 def test_req_P01_a_write_is_on_record_before_anything_is_sent(desk, order):
     """When the body begins, another reader of the ledger already sees the attempt."""

@@ -17,7 +17,10 @@ import valkey
 from ascertain.store.ledger import Filter
 from ascertain.testing.world import Provider, World
 from tests.conformance import valkey_server
+from tests.ledgers import ledger_url
 from tests.requirements import refunds
+
+pytestmark = pytest.mark.every_ledger
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PEOPLE = 200
@@ -48,7 +51,7 @@ def test_req_S13_query_then_refund_under_concurrency_lost_replies_and_restarts(
     refunding, tmp_path, sessions
 ):
     """200 conversations at once, every tenth reply lost, the process killed twice."""
-    url = f"sqlite:///{tmp_path}/ledger.db"
+    url = ledger_url(f"{tmp_path}/ledger.db")
     for enough in KILLED_AFTER:
         _play(url, refunding, sessions, kill_after=enough)
         for store in sessions:

@@ -10,7 +10,10 @@ import pytest
 from ascertain import Ascertain, State, Step
 from ascertain.model.chain import Direction
 from ascertain.testing.world import World
+from tests.ledgers import ledger_url
 from tests.requirements.order import PROVIDERS, Shop, settle, states
+
+pytestmark = pytest.mark.every_ledger
 
 NO = ["error_body_2xx"]
 
@@ -23,7 +26,7 @@ def world():
 
 @pytest.fixture
 def shop(tmp_path, world):
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", lease_s=0.3)
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.3)
     client = app.watch(httpx.Client(base_url=world.url))
     yield Shop(app, client)
     app.close()
@@ -40,6 +43,7 @@ def sends(world, order):
     )  # fmt: skip
 
 
+@pytest.mark.one_ledger
 def test_req_U17_an_old_chain_that_is_run_again_finds_its_tombstones_and_sends_nothing(
     shop, world, order, tmp_path
 ):

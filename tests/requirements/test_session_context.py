@@ -25,6 +25,8 @@ from ascertain.rules.gate import Tiers
 from ascertain.store.ledger import Filter
 from tests.requirements.remembering import QUICK, WAIT_S, Beside, Shop, until
 
+pytestmark = pytest.mark.every_ledger
+
 # ---------------------------------------------------------------------------------------- S01, S12
 
 

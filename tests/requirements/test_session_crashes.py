@@ -11,6 +11,9 @@ from ascertain import Absent, Ascertain, Budget, Found, key
 from ascertain.rules.gate import Tiers
 from ascertain.store.ledger import Filter
 from ascertain.testing.crash import GATE_POINTS, STEP_POINTS, crash_everywhere
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 BRIEF = Budget(turn_s=2.0, send_deadline_s=0.5, backoff_s=0.01, backoff_max_s=0.05)
 
@@ -39,7 +42,7 @@ class Desk:
 
     def app(self, plan):
         app = Ascertain(
-            f"sqlite:///{self.path('ledger')}", worker="none", lease_s=0.1,
+            ledger_url(f"{self.path('ledger')}"), worker="none", lease_s=0.1,
             tiers=Tiers(wait_s=0.01),
         )  # fmt: skip
         app.hands.on_effect = plan
@@ -111,7 +114,7 @@ def test_req_S13_killed_anywhere_the_right_order_is_refunded_once(tmp_path, chai
         refunds = desk.refunds()
         assert {line.partition("/")[0] for line in refunds} == {"new-order"}, str(crash)
         assert len({line.partition("/")[2] for line in refunds}) == 1, f"{crash}: {refunds}"
-        app = Ascertain(f"sqlite:///{desk.path('ledger')}", worker="none")
+        app = Ascertain(ledger_url(f"{desk.path('ledger')}"), worker="none")
         live = [r for r in app.ledger.find(Filter(tool="refund")) if r.state != "rejected"]
         assert [str(record.state) for record in live] == ["confirmed"], str(crash)
         context = {v.key: v.value for v in app.ledger.contexts.memory("default", "chat-42").values}

@@ -14,6 +14,9 @@ from ascertain import Ascertain
 from ascertain.errors import LedgerError
 from ascertain.store.sessions_valkey import key_of
 from tests.conformance import valkey_server
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 
 @pytest.fixture(params=valkey_server.KINDS)
@@ -45,7 +48,7 @@ class Desk:
 
 @pytest.fixture
 def desk(server, tmp_path):
-    desk = Desk(f"sqlite:///{tmp_path}/ledger.db", server.url)
+    desk = Desk(ledger_url(f"{tmp_path}/ledger.db"), server.url)
     yield desk
     desk.app.close()
 
@@ -156,4 +159,4 @@ def test_req_S11_a_server_that_evicts_is_warned_of_at_start_up(desk, server, cap
 
 def test_req_S11_a_url_that_names_no_session_store_is_refused(tmp_path):
     with pytest.raises(LedgerError, match="names no session store"):
-        Ascertain(f"sqlite:///{tmp_path}/ledger.db", sessions="memcached://x")
+        Ascertain(ledger_url(f"{tmp_path}/ledger.db"), sessions="memcached://x")

@@ -9,6 +9,9 @@ from ascertain.report.sli import windows
 from ascertain.report.trace import QUESTIONS, trace
 from ascertain.report.wishes import find_wish, recent
 from ascertain.store.ledger import Filter
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 
 def test_req_S10_sessions_that_completed_their_chained_calls_of_all_that_had_any(desk, order):
@@ -73,7 +76,7 @@ def test_req_S17_observing_records_and_judges_and_changes_nothing(desk, world, o
 
 def test_req_S17_a_whole_app_can_observe(world, tmp_path, order):
     """mode="observe": guarded tools record, and let everything through."""
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", mode="observe")
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), mode="observe")
     runs = []
 
     @app.tool(identity=["order_id"])
@@ -90,7 +93,7 @@ def test_req_S17_a_whole_app_can_observe(world, tmp_path, order):
 
 def test_req_S17_observed_code_runs_even_if_the_ledger_cannot(tmp_path):
     """A pilot never breaks what it watches."""
-    app = Ascertain(f"sqlite:///{tmp_path}/missing/folder/ledger.db")
+    app = Ascertain(ledger_url(f"{tmp_path}/missing/folder/ledger.db"))
 
     @app.observe()
     def create_ticket(order_id: str) -> str:

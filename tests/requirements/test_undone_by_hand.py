@@ -15,7 +15,10 @@ from ascertain.report.cases import cases
 from ascertain.rules.project import WorkflowState
 from ascertain.testing.invariants import HONEST_UNDO, UNDONE_ONCE, chain_holds
 from ascertain.testing.world import World
+from tests.ledgers import ledger_url
 from tests.requirements.order import PROVIDERS, Shop, settle, states
+
+pytestmark = pytest.mark.every_ledger
 
 NO = ["error_body_2xx"]
 SEEN = "refunded by hand, receipt 118"
@@ -29,7 +32,7 @@ def world():
 
 @pytest.fixture
 def app(tmp_path):
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", lease_s=0.3)
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.3)
     yield app
     app.close()
 

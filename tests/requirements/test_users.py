@@ -16,7 +16,10 @@ from ascertain import Accepted, Ascertain, IntentConflict, Receipt, State, Unset
 from ascertain.errors import InvalidArguments, NotCanonical
 from ascertain.store.ledger import Filter
 from ascertain.testing.world import Behaviour
+from tests.ledgers import ledger_url
 from tests.requirements.conftest import QUICK, SETTLING_S
+
+pytestmark = pytest.mark.every_ledger
 
 
 async def settled(app: Ascertain) -> None:
@@ -157,7 +160,7 @@ def test_req_U06_a_failure_after_the_effect_never_undoes_confirmed(desk, order):
 async def test_req_U07_a_cancelled_caller_leaves_unknown_and_the_late_result_lands(tmp_path):
     """Disconnected in mid-flight: unknown at once; the body ends and confirms its own action."""
     begun, release = asyncio.Event(), asyncio.Event()
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none")
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none")
 
     @app.tool()
     async def create_ticket(order_id: str) -> dict:

@@ -10,13 +10,16 @@ import pytest
 
 from ascertain import Absent, Ascertain, Budget, Found, State
 from ascertain.store.ledger import Filter
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 QUICK = Budget(turn_s=5.0, send_deadline_s=0.3, backoff_s=0.05, backoff_max_s=0.2)
 
 
 @pytest.fixture
 def app(tmp_path):
-    with Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", lease_s=0.5) as app:
+    with Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.5) as app:
         yield app
 
 

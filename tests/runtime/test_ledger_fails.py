@@ -12,6 +12,9 @@ from ascertain import Ascertain, Budget, State
 from ascertain.errors import LedgerLocked
 from ascertain.flow.effects import Effect
 from ascertain.model.operations import Advance, Take
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 BUDGET = Budget(turn_sends=1, turn_s=1.0, send_deadline_s=0.4, backoff_s=0.01)
 
@@ -22,7 +25,9 @@ class Shop:
     def __init__(self, folder) -> None:
         self.ahead_s = 0.0
         self.app = Ascertain(
-            f"sqlite:///{folder}/ledger.db", worker="none", clock=lambda: time.time() + self.ahead_s
+            ledger_url(f"{folder}/ledger.db"),
+            worker="none",
+            clock=lambda: time.time() + self.ahead_s,
         )
         self.sales: list[str] = []
         self.fails_at: type | None = None

@@ -15,6 +15,9 @@ from ascertain.model.action import OVERRULED
 from ascertain.store.ledger import Filter
 from ascertain.testing.invariants import one_reference_each
 from ascertain.testing.world import Provider, World
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 SETTLING_S = 0.3
 PATIENCE_S = 10.0
@@ -39,7 +42,7 @@ class Shop:
     """One app with one tool, whose look-up searches the provider's list by the order."""
 
     def __init__(self, world: World, path: Any, *, settling_s: float | None = SETTLING_S) -> None:
-        self.app = Ascertain(f"sqlite:///{path}/ledger.db", worker="none", lease_s=0.3)
+        self.app = Ascertain(ledger_url(f"{path}/ledger.db"), worker="none", lease_s=0.3)
         self.client = self.app.watch(httpx.Client(base_url=world.url))
         self.before_the_send = threading.Barrier(1)
         self.answered, self.go_on = threading.Event(), threading.Event()

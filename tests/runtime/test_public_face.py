@@ -25,13 +25,16 @@ from ascertain import (
 )
 from ascertain.errors import ContractError, LedgerBusy, LedgerClosed, NotAllowed
 from ascertain.store.ledger import Filter
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 QUICK = Budget(turn_s=1.0, send_deadline_s=0.5, backoff_s=0.01, backoff_max_s=0.05)
 
 
 @pytest.fixture
 def app(tmp_path):
-    with Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", lease_s=0.3) as app:
+    with Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.3) as app:
         yield app
 
 
@@ -192,7 +195,7 @@ def test_an_ambient_deadline_bounds_everything_and_has_passed_before_nothing_is_
 
 async def test_async_tools_run_side_by_side_and_share_commits(tmp_path):
     """A hundred callers, far fewer transactions."""
-    async with Ascertain(f"sqlite:///{tmp_path}/ledger.db") as app:
+    async with Ascertain(ledger_url(f"{tmp_path}/ledger.db")) as app:
         batches = []
         submit = app.ledger.submit
         app.ledger.submit = lambda ops, **how: batches.append(len(ops)) or submit(ops, **how)  # type: ignore[method-assign]
@@ -222,7 +225,7 @@ async def ticking(ticks: list[int]) -> None:
 
 async def test_the_event_loop_is_never_blocked_by_a_commit(tmp_path):
     """While the ledger is slow, the loop goes on."""
-    async with Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none") as app:
+    async with Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none") as app:
         submit, slow = app.ledger.submit, threading.Event()
 
         def slowly(operations, **how):
@@ -270,7 +273,7 @@ def test_an_async_tool_called_by_name_from_sync_code_says_what_to_do(app):
 
 def test_a_forked_child_has_handles_of_its_own(tmp_path):
     """Prefork servers: the app is made before the fork."""
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none").open()
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none").open()
 
     @app.tool()
     def pay(order_id: str) -> dict:
@@ -298,7 +301,7 @@ def test_a_forked_child_has_handles_of_its_own(tmp_path):
 
 def test_more_work_than_the_bound_is_refused_before_anything_is_sent(tmp_path):
     """LedgerBusy names the bound; nothing was sent on its account."""
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", queue_bound=0)
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", queue_bound=0)
     sent = []
 
     @app.tool()
@@ -314,7 +317,7 @@ def test_more_work_than_the_bound_is_refused_before_anything_is_sent(tmp_path):
 
 def test_a_closed_app_says_so(tmp_path):
     """Used after close()."""
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none").open()
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none").open()
 
     @app.tool()
     def pay(order_id: str) -> dict:

@@ -4,11 +4,14 @@ import pytest
 
 from ascertain import Ascertain
 from ascertain.errors import InvalidArguments
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 
 @pytest.fixture
 def app(tmp_path):
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none")
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none")
 
     @app.tool(identity=["order_id"])
     def create_ticket(order_id: str, issue: str = "noise") -> dict[str, str]:

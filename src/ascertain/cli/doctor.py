@@ -23,8 +23,8 @@ from ascertain.report.examine import examine
 from ascertain.report.words import many
 from ascertain.runtime.clock import LedgerClock
 from ascertain.store.ledger import Ledger
-from ascertain.store.open import open_ledger
-from ascertain.store.place import path_of
+from ascertain.store.open import open_ledger, same_ledger
+from ascertain.store.postgres_place import is_postgres
 
 EPILOG = examples(
     "ascertain doctor",
@@ -51,8 +51,8 @@ def command(
         found = loaded.ledger
     else:
         url = ledger or DEFAULT_LEDGER
-        found = open_ledger(url)
-        if loaded is not None and path_of(url).resolve() == path_of(loaded.url).resolve():
+        found = open_ledger(url, **({"make": False} if is_postgres(url) else {}))
+        if loaded is not None and same_ledger(url, loaded.url):
             found = loaded.ledger  # the app may know its secret
     try:
         seen = examine(found, LedgerClock()(), app=loaded, deep=deep)

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from ascertain.errors import LedgerError
+from ascertain.errors import LedgerMissing
 from ascertain.report.doctor_file import is_ledger_file, missing
 from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
 from ascertain.store.place import path_of
-
-
-class LedgerMissing(LedgerError):
-    """There is no ledger at this place."""
-
-    code = "ledger_missing"
-    next_step = (
-        "Name it, such as --ledger sqlite:///ledger.db, or in ASCERTAIN_LEDGER; an app makes it at "
-        "its first call."
-    )
+from ascertain.store.postgres_place import is_postgres
 
 
 @contextmanager
@@ -28,10 +19,13 @@ def opened(url: str) -> Generator[Ledger]:
 
     :raises LedgerMissing: there is none; nothing is created.
     """
-    path = path_of(url)
-    if not is_ledger_file(path):
-        raise LedgerMissing(missing(path))
-    ledger = open_ledger(url)
+    if is_postgres(url):
+        ledger = open_ledger(url, make=False)
+    else:
+        path = path_of(url)
+        if not is_ledger_file(path):
+            raise LedgerMissing(missing(path))
+        ledger = open_ledger(url)
     try:
         yield ledger
     finally:

@@ -38,6 +38,7 @@ COMMANDS = {
     "breakers": "Which tools are closed for automatic sends.",
     "export": "Actions, keys and receipts; personal data masked.",
     "worker": "Take up open actions until told to stop.",
+    "migrate": "Bring a ledger to this release's tables.",
     "doctor": "Examine a ledger and, with an app, its tools.",
     "lint": "What is worth knowing about an app's tools.",
     "observe-report": "What guarding would have prevented.",

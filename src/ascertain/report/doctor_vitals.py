@@ -12,10 +12,19 @@ WAL = "wal"
 LONG_JOURNAL_BYTES = 256 * 1024 * 1024
 
 
-def vital_checks(vitals: Vitals) -> Iterator[Check]:
-    """Schema, durability and size."""
+_OUR_CONNECTIONS = (
+    "Let nothing but ascertain set up its connections; look for a changed SQLite build."
+)
+_THE_SERVER = "Set fsync, full_page_writes and synchronous_commit to on, at the database server."
+
+
+def vital_checks(vitals: Vitals, *, server: bool = False) -> Iterator[Check]:
+    """Schema, durability and size.
+
+    :param server: whether the ledger lies on a database server.
+    """
     yield _schema(vitals)
-    yield _durability(vitals)
+    yield _durability(vitals, _THE_SERVER if server else _OUR_CONNECTIONS)
     yield _size(vitals)
 
 
@@ -29,14 +38,14 @@ def _schema(vitals: Vitals) -> Check:
     )
 
 
-def _durability(vitals: Vitals) -> Check:
+def _durability(vitals: Vitals, remedy: str) -> Check:
     settings = f"journal {vitals.journal}, synchronous {vitals.synchronous}"
     if not vitals.durable:
         return bad(
             "durability",
             f"A loss of power can take back what was committed ({settings}): an effect could be "
             "at the provider that the ledger does not know.",
-            "Let nothing but ascertain set up its connections; look for a changed SQLite build.",
+            remedy,
         )
     if vitals.journal != WAL:
         return warn(

@@ -16,6 +16,7 @@ from ascertain.report.doctor_file import (
     secret_check,
 )
 from ascertain.report.doctor_ledger import ledger_checks
+from ascertain.report.doctor_server import server_checks
 from ascertain.report.doctor_vitals import vital_checks
 from ascertain.report.findings import Severity
 from ascertain.report.lint import lint
@@ -23,6 +24,7 @@ from ascertain.report.words import many, span
 from ascertain.runtime.app import Ascertain
 from ascertain.store.ledger import Ledger, Vitals
 from ascertain.store.place import path_of
+from ascertain.store.postgres_place import is_postgres
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +60,12 @@ def examine(
 
     :param now: seconds since the epoch. :param deep: check the chains of closed actions too.
     """
-    path = path_of(ledger.url)
     vitals: Vitals | None = None
     checks: list[Check] = []
-    if is_ledger_file(path):
+    if is_postgres(ledger.url):
+        vitals, content = _content(ledger, now, deep=deep)
+        checks += [*server_checks(ledger.url, opens=vitals is not None), *content]
+    elif is_ledger_file(path := path_of(ledger.url)):
         head = head_of(path)  # opening changes it
         before = list(file_checks(path))
         vitals, content = _content(ledger, now, deep=deep)
@@ -85,7 +89,10 @@ def _content(ledger: Ledger, now: float, *, deep: bool) -> tuple[Vitals | None, 
     vitals: Vitals | None = None
     try:
         vitals = ledger.vitals()
-        checks = [*vital_checks(vitals), *ledger_checks(ledger, now, deep=deep)]
+        checks = [
+            *vital_checks(vitals, server=is_postgres(ledger.url)),
+            *ledger_checks(ledger, now, deep=deep),
+        ]
     except LedgerError as error:
         return vitals, [bad("ledger", error.message, error.advice)]
     return vitals, [ok("ledger", f"{ledger.url} opens and can be read."), *checks]

@@ -34,7 +34,7 @@ from ascertain.runtime.wanting import Options
 from ascertain.runtime.wrapping import Wraps
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Ledger
-from ascertain.store.open import open_ledger
+from ascertain.store.open import open_ledger, shown_url
 from ascertain.values.arguments import Signature
 from ascertain.wire.watch import watch
 
@@ -50,7 +50,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Ascertain(Counts, Wraps, WordOnWaiting):
     """Makes every tool call end in a known truth.
 
-    :param url: where the ledger lives, ``sqlite:///ledger.db``.
+    :param url: where the ledger lives: ``sqlite:///ledger.db``, or
+        ``postgresql://user@host/database`` for many processes and hosts.
     :param tenant: whose ledger entries these are, where a session does not say.
     :param secret: the key of intents and of the event chain; by default from
         ``ASCERTAIN_SECRET`` or a file beside the ledger.
@@ -94,7 +95,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
             raise ContractError(f"worker={worker!r}: it is 'embedded' or 'none'.")
         if mode not in ("guard", "observe"):
             raise ContractError(f"mode={mode!r}: it is 'guard' or 'observe'.")
-        self.url = url
+        self.url = shown_url(url)
         self.tenant = tenant
         self.mode = mode
         self.registry = Registry()

@@ -147,7 +147,13 @@ def _payload(action_id: str, what: str, salt: bytes, body: str) -> tuple[bytes, 
 
 
 class Batch(ABC):
-    """Operations being written inside a transaction that the caller begins and ends."""
+    """Operations being written inside a transaction that the caller begins and ends.
+
+    :ivar in_doubt: a backend that commits with its last statement is just doing so: an error now
+        does not say that nothing was written.
+    """
+
+    in_doubt = False
 
     def __init__(self, run: Run, known_contracts: set[str], *, may_start: bool) -> None:
         """:param may_start: whether there is room for anything that would be sent."""

@@ -7,6 +7,21 @@ the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ascertain.model.action import ActionRecord
+from ascertain.model.chain import (
+    Joins,
+    Keeps,
+    OpenChain,
+    ScheduleChain,
+    Steers,
+    StopChain,
+    TurnChain,
+)
+from ascertain.model.operations import Advance, Beside, Lookalike, Operation, Reserve
+from ascertain.model.session import Needs, Provides, StillNeeds
+
 _BETWEEN = "\n"
 
 
@@ -28,3 +43,50 @@ def chain_name(chain: str) -> str:
 def references_name(tenant: str, tool: str) -> str:
     """Which references and look-alikes a tool's actions have."""
     return _BETWEEN.join(("references", tenant, tool))
+
+
+def chains_of(operation: Operation) -> Iterator[str]:
+    """The chains that an operation may turn, stop or wake."""
+    match operation:
+        case Reserve() | Advance():
+            for one in operation.beside:
+                match one:
+                    case Joins():
+                        yield one.chain.id
+                    case Steers() | Keeps():
+                        yield one.chain
+                    case _:
+                        pass
+        case OpenChain():
+            yield operation.chain.id
+        case TurnChain() | StopChain() | ScheduleChain():
+            yield operation.chain
+        case _:
+            pass
+
+
+def stands_on(operation: Operation) -> Iterator[str]:
+    """The names of what must not change between what an operation reads and what it writes."""
+    yield from map(chain_name, chains_of(operation))
+    match operation:
+        case Reserve(record=record, beside=beside):
+            yield intent_name(record.intent)
+            for one in beside:
+                yield from _beside(record, one)
+        case Advance(before=before, beside=beside, claim=claim):
+            if claim is not None:
+                yield references_name(before.tenant, before.tool)
+            for one in beside:
+                yield from _beside(before, one)
+        case _:
+            pass
+
+
+def _beside(record: ActionRecord, beside: Beside) -> Iterator[str]:
+    match beside:
+        case Needs() | StillNeeds() | Provides():
+            yield session_name(record.tenant, record.session)
+        case Lookalike():
+            yield references_name(record.tenant, record.tool)
+        case _:
+            pass

@@ -13,9 +13,36 @@ if TYPE_CHECKING:
 def open_ledger(url: str | Path, **options: Any) -> Ledger:
     """The ledger behind a URL; nothing is opened before it is used.
 
-    :param options: of the store, see :class:`~ascertain.store.sqlite.SqliteLedger`.
+    :param options: of the store, see :class:`~ascertain.store.sqlite.SqliteLedger` and
+        :class:`~ascertain.store.postgres.PostgresLedger`.
     :raises LedgerError: the URL names no store that there is.
     """
+    from ascertain.store.postgres_place import is_postgres
+
+    if is_postgres(url):
+        from ascertain.store.postgres import PostgresLedger
+
+        return PostgresLedger(str(url), **options)
     from ascertain.store.sqlite import SqliteLedger
 
     return SqliteLedger(url, **options)
+
+
+def shown_url(url: str) -> str:
+    """The URL for people: without a password."""
+    from ascertain.store.postgres_place import shown
+
+    return shown(url)
+
+
+def same_ledger(one: str, other: str) -> bool:
+    """Whether two URLs name one ledger.
+
+    :raises LedgerError: one of them cannot be read.
+    """
+    from ascertain.store.place import path_of
+    from ascertain.store.postgres_place import is_postgres, shown
+
+    if is_postgres(one) or is_postgres(other):
+        return is_postgres(one) and is_postgres(other) and shown(one) == shown(other)
+    return path_of(one).resolve() == path_of(other).resolve()

@@ -7,7 +7,7 @@ uses ``:owner``. A later file says what a backend must say otherwise, under the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -27,6 +27,12 @@ class Query:
     def placed(self, placeholder: str) -> str:
         """The text with one kind of placeholder, for drivers that count them (see ``order``)."""
         return _PARAMETER.sub(placeholder, self.text)
+
+    def cast(self, placeholder: str, type_of: Callable[[str], str]) -> str:
+        """The same with each placeholder cast to the type of its parameter."""
+        return _PARAMETER.sub(
+            lambda found: f"{placeholder}::{type_of(found[1])}", self.text.replace("%", "%%")
+        )
 
     def order(self) -> tuple[str, ...]:
         """The parameters as often and in the order as they stand in the text."""
@@ -67,6 +73,13 @@ def load_migrations(backend: str) -> list[tuple[int, str]]:
     if [number for number, _ in scripts] != list(range(1, len(scripts) + 1)):
         raise ValueError(f"The migrations of {backend} are not numbered 1, 2, 3, ...")
     return scripts
+
+
+def migration_titles(backend: str) -> list[str]:
+    """What the migrations of a backend are about, in order."""
+    folder = files("ascertain.store").joinpath("sql", backend)
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [name.removesuffix(".sql").split("_", 1)[1].replace("_", " ") for name in names]
 
 
 def _read(file_name: str) -> str:

@@ -106,16 +106,18 @@ def make_secret_file(ledger: Path) -> bytes:
     return secret
 
 
-def check_secret(secret: bytes, known_id: str, ledger: Path) -> None:
+def check_secret(secret: bytes, known_id: str, ledger: Path | str) -> None:
     """Refuse a secret that is not the ledger's own.
 
+    :param ledger: its file, or what people know it by.
     :raises LedgerCorrupt: the ledger was begun with another one.
     """
+    beside = f", or {_path(ledger).name}" if isinstance(ledger, Path) else ""
     if not hmac.compare_digest(secret_id(secret), known_id):
         raise LedgerCorrupt(
             f"This is not the secret of the ledger {ledger}: it has the id {secret_id(secret)}, "
             f"the ledger was begun with {known_id}.",
-            next_step=f"Give the right secret ({ENVIRONMENT}, secret=, or {_path(ledger).name}).",
+            next_step=f"Give the right secret: {ENVIRONMENT}, secret={beside}.",
         )
 
 

@@ -159,7 +159,8 @@ class SqlLedger(ABC, Generic[D]):
             batch.write_all(work, replies)
         except Exception as error:
             self._roll_back(db)
-            return self._typed(error)
+            if not (batch.in_doubt and self._is_written(db, work, replies)):
+                return self._typed(error)
         except BaseException:
             self._roll_back(db)
             raise

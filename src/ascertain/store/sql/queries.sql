@@ -105,7 +105,7 @@ SELECT state, sum(actions) FROM (
 GROUP BY state;
 
 -- name: count_review
-SELECT count(review), count(nullif(disputed = 1, 0)) FROM action
+SELECT count(review), count(*) FILTER (WHERE disputed = 1) FROM action
 WHERE review IS NOT NULL OR disputed <> 0;
 
 -- name: find_all (tenant, session, turn, chain, tool, state, before_id, limit)

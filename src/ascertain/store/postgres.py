@@ -1,0 +1,87 @@
+"""The ledger in PostgreSQL, shared by any number of threads, processes and hosts."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from ascertain.store.batch import Batch
+from ascertain.store.beside import Run
+from ascertain.store.ledger import Vitals
+from ascertain.store.postgres_batch import PostgresBatch, PostgresForms
+from ascertain.store.postgres_errors import is_passing
+from ascertain.store.postgres_link import PostgresLink
+from ascertain.store.postgres_place import place_of
+from ascertain.store.postgres_session import PostgresSession
+from ascertain.store.postgres_vitals import vitals
+from ascertain.store.secret import given_secret
+from ascertain.store.sql_ledger import Meanwhile, SqlLedger
+
+
+class PostgresLedger(SqlLedger[PostgresSession]):
+    """The :class:`~ascertain.store.ledger.Ledger` in a schema of a PostgreSQL database.
+
+    Opened when it is first used. Safe to use from any thread, and by parent and child after a fork.
+
+    :param url: ``postgresql://user@host:5432/database?schema=ascertain``; other parameters are
+        libpq's, and take the place of the careful ones of
+        :data:`~ascertain.store.postgres_place.CAREFUL`.
+    :param secret: 16 bytes or more, the same for all who use the ledger; else ``ASCERTAIN_SECRET``.
+    :param wait_s: how long to wait for what another session holds, and for a server that was there
+        before.
+    :param make: whether a ledger that is not there yet is made.
+    :raises LedgerError: the URL cannot be read, or the driver is not installed.
+    :raises WeakKey: the secret is too short.
+    """
+
+    def __init__(
+        self, url: str, *, secret: bytes | None = None, wait_s: float = 5.0, make: bool = True
+    ) -> None:
+        place = place_of(url)
+        self._link = PostgresLink(place, secret=given_secret(secret), wait_s=wait_s, make=make)
+        super().__init__(place.shown, self._link, PostgresForms())
+
+    def secret(self) -> bytes:
+        """The key of intents and of the chain; lies outside the database."""
+        return self._link.secret()
+
+    def vitals(self) -> Vitals:
+        """How it stands, for operators. Changes nothing, and reads no action."""
+        return vitals(self._link)
+
+    def close(self) -> None:
+        """Close all connections of this process; idempotent."""
+        self._link.close()
+
+    def _writing(self) -> AbstractContextManager[PostgresSession]:
+        return self._link.writing()
+
+    def _begin(self, db: PostgresSession, meanwhile: Meanwhile = None) -> None:
+        db.roll_back()  # left by an interrupt that struck between two statements
+        db.ready()  # the batch begins with its first statement
+        if meanwhile is not None:
+            meanwhile()  # from here on another process works, and we wait
+
+    def _commit(self, db: PostgresSession) -> None:
+        if db.in_transaction:
+            db.do("COMMIT")
+
+    def _roll_back(self, db: PostgresSession) -> None:
+        db.roll_back()
+
+    def _batch(self, db: PostgresSession) -> PostgresBatch:
+        return PostgresBatch(db, self._link.known_contracts)
+
+    def _asking(self, db: PostgresSession) -> Run:
+        return db.run
+
+    def _wrote(self, batch: Batch) -> None:
+        self._link.known_contracts.update(batch.new_contracts)
+
+    def _make_room(self, db: PostgresSession) -> None:
+        """There is nothing of ours to give back."""
+
+    def _typed(self, error: Exception) -> Exception:
+        return self._link.typed_error(error)
+
+    def _is_passing(self, error: Exception) -> bool:
+        return is_passing(error)

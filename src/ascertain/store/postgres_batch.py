@@ -1,0 +1,267 @@
+"""How PostgreSQL writes the rows of a batch: few statements, whatever the number of operations.
+
+What stands for itself (most intents, most outcomes) goes in groups, one statement for all new
+actions and one for all moves, with their events and payloads. What is checked beside an action, or
+meets another operation of the same batch, is written by itself, in its place. A lone operation is
+one round trip: it is committed with its only statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import NamedTuple
+
+from ascertain.model.action import ActionRecord
+from ascertain.store.batch import Batch, Prepared, Work
+from ascertain.store.compact import compact_json
+from ascertain.store.ledger import Advance, Advanced, Reply, Reserve, Reserved, Take
+from ascertain.store.names import chains_of, stands_on
+from ascertain.store.postgres_session import PostgresSession, Rows, Step
+from ascertain.store.rows import AT, FIELDS, MOVING, Values, plain
+from ascertain.store.seal import EventRow, is_direct
+
+_HEAD = AT["head"]
+_FIRST_MOVING = AT[MOVING[0]]
+_MOVED = ("id", "before_n", "before_fence", *MOVING)
+_EVENT = (
+    "action_id", "n", "start", "event", "end", "by", "reason", "attempt", "fence", "at", "detail",
+    "hash", "stand", "covers",
+)  # fmt: skip
+_PAYLOAD = ("action_id", "what", "salt", "body")
+_LEASE = ("owner", "until", "fence", "suspect", "id")
+
+
+class PostgresForms:
+    """Rows as JSON."""
+
+    def insert(self, record: ActionRecord) -> str:
+        """A row to insert."""
+        values = plain(record)
+        values[_HEAD] = f"\\x{record.head.hex()}"
+        return compact_json(dict(zip(FIELDS, values, strict=True)))
+
+    def advance(self, before: ActionRecord, record: ActionRecord) -> str:
+        """A row to change, if it still stands as it did before."""
+        values = plain(record)
+        values[_HEAD] = f"\\x{record.head.hex()}"
+        moved = (record.id, before.n, before.fence, *values[_FIRST_MOVING:])
+        return compact_json(dict(zip(_MOVED, moved, strict=True)))
+
+
+class _Part(NamedTuple):
+    """Operations that are written together; or one, in its place."""
+
+    work: Work
+    together: bool
+
+
+class PostgresBatch(Batch):
+    """Begins its transaction with its first statements."""
+
+    def __init__(self, session: PostgresSession, known_contracts: set[str]) -> None:
+        super().__init__(session.run, known_contracts, may_start=True)
+        self._session = session
+        self._opening: list[Step] | None = None
+
+    def write_all(self, work: Work, replies: list[Reply | None]) -> None:
+        """Write them in order, each with its reply."""
+        if len(work) == 1 and _is_plain(work[0][1]) and self._write_alone(*work[0], replies):
+            return
+        parts = list(self._parts(work))
+        self._opening = self._locks(work, parts)
+        slow = len(parts) > 1 or not parts[0].together
+        with self._session.flowing() if slow else nullcontext():
+            for part in parts:
+                if part.together:
+                    self._write_group(part.work, replies)
+                    continue
+                ((place, prepared),) = part.work
+                self._open()
+                replies[place] = self.write(prepared)
+            self.flush()
+
+    def _parts(self, work: Work) -> Iterator[_Part]:
+        """The operations in order: as many together as have nothing to do with each other."""
+        group: Work = []
+        touched: set[str] = set()
+        for place, prepared in work:
+            keys = set(_keys(prepared))
+            if _is_plain(prepared) and touched.isdisjoint(keys):
+                group.append((place, prepared))
+                touched |= keys
+                continue
+            if group:
+                yield _Part(group, together=True)
+            group, touched = [], set()
+            yield _Part([(place, prepared)], together=False)
+        if group:
+            yield _Part(group, together=True)
+
+    def _locks(self, work: Work, parts: Sequence[_Part]) -> list[Step]:
+        """What comes first: to lock what the operations stand on, in one order whoever does it."""
+        operations = [prepared.operation for _, prepared in work]
+        names = {name for operation in operations for name in stands_on(operation)}
+        chains = sorted({chain for operation in operations for chain in chains_of(operation)})
+        apart = [part.work[0][1] for part in parts if not part.together]
+        steps: list[Step] = []
+        if names:
+            steps.append(("lock_names", (compact_json(sorted(names)),)))
+        if apart:
+            ids = sorted({one for operation in operations for one in _changed(operation)})
+            if chains or len(ids) > 1:
+                steps.append(("hold_all", (compact_json(ids), compact_json(chains))))
+        wanted = [
+            prepared.record.intent
+            for prepared in apart
+            if prepared.record is not None and isinstance(prepared.operation, Reserve)
+        ]
+        if wanted:
+            steps.append(("intents_stored", (compact_json(wanted),)))
+        return steps
+
+    def _open(self) -> None:
+        """Begin, unless a group has begun already."""
+        steps, self._opening = self._opening, None
+        if steps is not None:
+            self._opened(steps, self._session.together(steps, begin=True))
+
+    def _opened(self, steps: Sequence[Step], told: Sequence[Rows]) -> None:
+        for (name, _), rows in zip(steps, told, strict=False):
+            if name == "intents_stored":
+                self._intents = {intent for (intent,) in rows}
+
+    # ---------------------------------------------------------------------------------- in groups
+
+    def _write_alone(self, place: int, prepared: Prepared, replies: list[Reply | None]) -> bool:
+        """Write and commit in one round trip; False: it was not written, and why is still open."""
+        record, operation = prepared.record, prepared.operation
+        assert record is not None
+        steps: list[Step] = []
+        if isinstance(operation, Reserve):
+            if record.contract not in self._known_contracts:
+                return False
+            steps.append(("lock_names", (compact_json(list(stands_on(operation))),)))
+        steps.append(_written((prepared,), "write_new" if steps else "write_moves"))
+        replies[place] = _reply(prepared)
+        self.in_doubt = True
+        *_, done = self._session.together(steps, begin=False)
+        self.in_doubt = False
+        return bool(done)
+
+    def _write_group(self, group: Work, replies: list[Reply | None]) -> None:
+        new = [one for _, one in group if isinstance(one.operation, Reserve)]
+        moves = [one for _, one in group if isinstance(one.operation, Advance)]
+        steps: list[Step] = []
+        if new:
+            steps.append(_written(new, "write_new"))
+        if moves:
+            steps.append(_written(moves, "write_moves"))
+        opening, self._opening = self._opening, None
+        before = opening or []
+        assert opening is not None or self._session.in_transaction
+        told = self._session.together([*before, *steps], begin=opening is not None)
+        self._opened(before, told)
+        done = {action_id for rows in told[len(before) :] for (action_id,) in rows}
+        for place, prepared in group:
+            record, operation = prepared.record, prepared.operation
+            assert record is not None
+            if isinstance(operation, Reserve):
+                self._intents.add(record.intent)  # there is one now, ours or the one that was first
+            if record.id not in done:
+                replies[place] = self.write(prepared)
+                continue
+            replies[place] = _reply(prepared)
+            if isinstance(operation, Reserve) and record.contract not in self._known_contracts:
+                self.new_contracts[record.contract] = operation.contract_json
+
+    # ---------------------------------------------------------------------------------- one by one
+
+    def _insert(self, statement: str) -> bool:
+        return bool(self._run("insert_action", f"[{statement}]"))
+
+    def _change(self, statement: str) -> bool:
+        return bool(self._run("advance", f"[{statement}]"))
+
+    def _lease(self, leases: Sequence[Values]) -> None:
+        if leases:
+            ordered = sorted(leases, key=lambda lease: str(lease[-1]))
+            self._run(
+                "lease", compact_json([dict(zip(_LEASE, one, strict=True)) for one in ordered])
+            )
+
+    def _put_events(self, rows: Sequence[EventRow]) -> None:
+        if rows:
+            self._run("insert_event", _events(rows))
+
+    def _put_payloads(self, rows: Sequence[Values]) -> None:
+        if rows:
+            self._run("put_payload", _payloads(rows))
+
+
+def _is_plain(prepared: Prepared) -> bool:
+    """Whether nothing has to be read before it is written."""
+    operation = prepared.operation
+    match operation:
+        case Reserve():
+            return not operation.beside
+        case Advance(before=before, after=after, drafts=drafts):
+            direct = len(drafts) < 2 or is_direct(before.state, after.state)
+            return direct and not operation.beside and operation.claim is None
+        case _:
+            return False
+
+
+def _written(group: Sequence[Prepared], name: str) -> Step:
+    """The statement that writes a group; its rows in the order in which they are locked."""
+    ordered = sorted(group, key=_id)
+    rows = ",".join(prepared.statement for prepared in ordered)
+    events = [event for prepared in group for event in prepared.events]
+    payloads = [payload for prepared in group for payload in prepared.payloads]
+    return name, (f"[{rows}]", _events(events), _payloads(payloads))
+
+
+def _events(rows: Sequence[EventRow]) -> str:
+    return compact_json([dict(zip(_EVENT, map(_plain, row), strict=True)) for row in rows])
+
+
+def _payloads(rows: Sequence[Values]) -> str:
+    return compact_json([dict(zip(_PAYLOAD, map(_plain, row), strict=True)) for row in rows])
+
+
+def _plain(value: object) -> object:
+    return f"\\x{value.hex()}" if isinstance(value, bytearray) else value
+
+
+def _reply(prepared: Prepared) -> Reply:
+    assert prepared.record is not None
+    if isinstance(prepared.operation, Reserve):
+        return Reserved(record=prepared.record, via="new")
+    return Advanced(record=prepared.record)
+
+
+def _id(prepared: Prepared) -> str:
+    assert prepared.record is not None
+    return prepared.record.id
+
+
+def _keys(prepared: Prepared) -> Iterator[str]:
+    """What an operation reads or writes: operations of one group have none in common."""
+    record = prepared.record
+    if record is None:
+        return
+    yield f"action {record.id}"
+    yield f"intent {record.intent}"
+    if record.call_id is not None:
+        yield f"call {compact_json([record.session, record.tenant, record.call_id])}"
+
+
+def _changed(operation: object) -> Iterator[str]:
+    """The actions that an operation names."""
+    match operation:
+        case Advance():
+            yield operation.before.id
+        case Take() if operation.action_id is not None:
+            yield operation.action_id
+        case _:
+            pass

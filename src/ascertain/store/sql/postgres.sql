@@ -1,0 +1,237 @@
+-- What PostgreSQL has to say in its own way. A list comes as one JSON text, and so do the rows of a
+-- batch: one parameter, whatever their number. Several write at once, so what is read in order to be
+-- changed is locked as it is read.
+
+-- name: insert_action (rows)
+-- Writes nothing where the call id is known or a live action has the slot; gives those written.
+INSERT INTO action SELECT wanted.* FROM json_populate_recordset(NULL::action, :rows::json) AS wanted
+ON CONFLICT DO NOTHING RETURNING id;
+
+-- name: advance (rows)
+-- Gives those that stood as they did before. The rows come in the order of their ids.
+UPDATE action AS a SET {changes} FROM json_to_recordset(:rows::json) AS v({moving})
+WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence
+RETURNING a.id;
+
+-- name: write_new (rows, events, payloads)
+-- New actions of which no action of the same intent is known, with their events and payloads.
+WITH done AS (
+    INSERT INTO action SELECT wanted.* FROM json_populate_recordset(NULL::action, :rows::json) AS wanted
+    WHERE NOT EXISTS (SELECT 1 FROM action AS known WHERE known.intent = wanted.intent)
+    ON CONFLICT DO NOTHING RETURNING id
+), told AS (
+    INSERT INTO event SELECT e.* FROM json_populate_recordset(NULL::event, :events::json) AS e
+    WHERE (e.action_id IN (SELECT id FROM done)) IS TRUE
+), kept AS (
+    INSERT INTO payload SELECT p.* FROM json_populate_recordset(NULL::payload, :payloads::json) AS p
+    WHERE (p.action_id IN (SELECT id FROM done)) IS TRUE
+)
+SELECT id FROM done;
+
+-- name: write_moves (rows, events, payloads)
+-- Moves of actions that stand as they did before, with their events and payloads.
+WITH done AS (
+    UPDATE action AS a SET {changes} FROM json_to_recordset(:rows::json) AS v({moving})
+    WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence
+    RETURNING a.id
+), told AS (
+    INSERT INTO event SELECT e.* FROM json_populate_recordset(NULL::event, :events::json) AS e
+    WHERE (e.action_id IN (SELECT id FROM done)) IS TRUE
+), kept AS (
+    INSERT INTO payload SELECT p.* FROM json_populate_recordset(NULL::payload, :payloads::json) AS p
+    WHERE (p.action_id IN (SELECT id FROM done)) IS TRUE
+    ON CONFLICT (action_id, what) DO UPDATE SET salt = excluded.salt, body = excluded.body
+)
+SELECT id FROM done;
+
+-- name: insert_event (rows)
+INSERT INTO event SELECT * FROM json_populate_recordset(NULL::event, :rows::json);
+
+-- name: put_payload (rows)
+-- Of two results of one action in a batch the later one counts.
+INSERT INTO payload SELECT DISTINCT ON (p.action_id, p.what) p.action_id, p.what, p.salt, p.body
+FROM ROWS FROM (json_populate_recordset(NULL::payload, :rows::json)) WITH ORDINALITY
+    AS p(action_id, what, salt, body, place)
+ORDER BY p.action_id, p.what, p.place DESC
+ON CONFLICT (action_id, what) DO UPDATE SET salt = excluded.salt, body = excluded.body;
+
+-- name: lease (rows)
+UPDATE action AS a SET lease_owner = v.owner, lease_until = v.until, due_at = v.until,
+    fence = v.fence, suspect = v.suspect
+FROM json_to_recordset(:rows::json)
+    AS v(owner text, until double precision, fence bigint, suspect text, id text)
+WHERE a.id = v.id;
+
+-- name: lock_names (names)
+-- Until the end of the transaction; in one order, whoever asks.
+SELECT count(pg_advisory_xact_lock(h)) FROM (
+    SELECT DISTINCT hashtextextended(current_setting('search_path') || name, 0) AS h
+    FROM jsonb_array_elements_text(:names::jsonb) AS name ORDER BY h
+) AS ordered;
+
+-- name: hold_all (ids, chains)
+-- These actions, and those of these chains; in one order, whoever asks.
+SELECT count(*) FROM (
+    SELECT id FROM action WHERE id IN (
+        SELECT jsonb_array_elements_text(:ids::jsonb)
+        UNION SELECT action_id FROM member
+        WHERE chain IN (SELECT jsonb_array_elements_text(:chains::jsonb))
+    ) ORDER BY id FOR NO KEY UPDATE
+) AS held;
+
+-- name: hold (id)
+SELECT id FROM action WHERE id = :id FOR UPDATE;
+
+-- name: intents_stored (intents)
+SELECT DISTINCT intent FROM action
+WHERE intent IN (SELECT jsonb_array_elements_text(:intents::jsonb));
+
+-- name: due (now, tools, limit)
+SELECT {action} FROM action
+WHERE due_at IS NOT NULL AND due_at <= :now AND (lease_until IS NULL OR lease_until <= :now)
+  AND (:tools IS NULL OR tool IN (SELECT jsonb_array_elements_text(:tools::jsonb)))
+ORDER BY due_at, id
+LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: due_one (id, now, gone, tools)
+SELECT {action} FROM action
+WHERE id = :id
+  AND (lease_until IS NULL OR lease_until <= :now
+       OR lease_owner IN (SELECT jsonb_array_elements_text(:gone::jsonb)))
+  AND (:tools IS NULL OR tool IN (SELECT jsonb_array_elements_text(:tools::jsonb)))
+FOR NO KEY UPDATE;
+
+-- name: due_of_gone (gone, now, tools, limit)
+SELECT {action} FROM action
+WHERE due_at IS NOT NULL AND lease_until > :now
+  AND lease_owner IN (SELECT jsonb_array_elements_text(:gone::jsonb))
+  AND (:tools IS NULL OR tool IN (SELECT jsonb_array_elements_text(:tools::jsonb)))
+ORDER BY due_at, id
+LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: count_open
+SELECT state, sum(actions)::bigint FROM (
+    SELECT state, count(*) AS actions FROM action
+    WHERE due_at IS NOT NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+    GROUP BY state
+    UNION ALL
+    SELECT state, count(*) AS actions FROM action
+    WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+    GROUP BY state
+) AS part
+GROUP BY state;
+
+-- name: find_open (tenant, session, turn, chain, tool, state, review_only, before_id, limit)
+SELECT {action} FROM (
+    SELECT {action} FROM action
+    WHERE due_at IS NOT NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+    UNION ALL
+    SELECT {action} FROM action
+    WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+) AS candidate
+WHERE (:tenant IS NULL OR tenant = :tenant) AND (:session IS NULL OR session = :session)
+  AND (:turn IS NULL OR turn = :turn) AND (:chain IS NULL OR chain = :chain)
+  AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
+  AND (:review_only = 0 OR review IS NOT NULL OR disputed = 1)
+  AND id < :before_id
+ORDER BY id DESC LIMIT :limit;
+
+-- name: find_review (tenant, session, turn, chain, tool, state, before_id, limit)
+SELECT {action} FROM action
+WHERE (review IS NOT NULL OR disputed <> 0) AND (review IS NOT NULL OR disputed = 1)
+  AND (:tenant IS NULL OR tenant = :tenant) AND (:session IS NULL OR session = :session)
+  AND (:turn IS NULL OR turn = :turn) AND (:chain IS NULL OR chain = :chain)
+  AND (:tool IS NULL OR tool = :tool) AND (:state IS NULL OR state = :state)
+  AND id < :before_id
+ORDER BY id DESC LIMIT :limit;
+
+-- name: chains_due (now, gone, limit)
+SELECT id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, created_at, direction,
+    reason, turned_at, stopped_at, due_at, owner
+FROM chain
+WHERE due_at IS NOT NULL
+  AND (due_at <= :now OR owner IN (SELECT jsonb_array_elements_text(:gone::jsonb)))
+ORDER BY due_at, id LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: orphans
+SELECT DISTINCT e.action_id FROM event AS e
+WHERE NOT EXISTS (SELECT 1 FROM action WHERE id = e.action_id)
+UNION
+SELECT p.action_id FROM payload AS p WHERE NOT EXISTS (SELECT 1 FROM action WHERE id = p.action_id)
+UNION
+SELECT t.action_id FROM tombstone AS t WHERE NOT EXISTS (SELECT 1 FROM action WHERE id = t.action_id);
+
+-- name: settle (schema, statement_ms, lock_ms, idle_ms)
+-- A connection's settings. `off` would lose the last commits with the power; what is stronger stays.
+-- Plans are made once, on tables that may still be empty: they must not read the whole of a table
+-- that grows. And rows are locked in the order in which they are given.
+SELECT set_config('search_path', :schema || ', pg_temp', false),
+    set_config('statement_timeout', :statement_ms::text, false),
+    set_config('lock_timeout', :lock_ms::text, false),
+    set_config('idle_in_transaction_session_timeout', :idle_ms::text, false),
+    set_config('synchronous_commit',
+        CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
+             ELSE current_setting('synchronous_commit') END, false),
+    set_config('enable_seqscan', 'off', false),
+    set_config('enable_hashjoin', 'off', false),
+    set_config('enable_mergejoin', 'off', false),
+    set_config('jit', 'off', false),
+    set_config('plan_cache_mode', 'force_generic_plan', false);
+
+-- name: mark_session (lock)
+-- Held as long as the connection lives at the server, which may be longer than here.
+SELECT pg_advisory_lock(:lock);
+
+-- name: end_session (lock)
+-- The server's side of a connection that was lost may still be at work: end it.
+SELECT pg_terminate_backend(pid) FROM pg_locks
+WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_pid()
+  AND classid::bigint = :lock >> 32 AND objid::bigint = (:lock & 4294967295);
+
+-- name: session_ended (lock)
+-- Waits until it has.
+SELECT pg_advisory_lock(:lock), pg_advisory_unlock(:lock);
+
+-- name: tables (schema)
+SELECT tablename FROM pg_tables WHERE schemaname = :schema;
+
+-- name: schema_there (schema)
+SELECT 1 FROM pg_namespace WHERE nspname = :schema;
+
+-- name: vitals (schema)
+SELECT current_setting('synchronous_commit'), current_setting('fsync'),
+    current_setting('full_page_writes'), current_setting('block_size')::bigint,
+    (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c
+     JOIN pg_namespace AS s ON s.oid = c.relnamespace
+     WHERE s.nspname = :schema AND c.relkind = 'r') / current_setting('block_size')::bigint;
+
+-- name: small_commit
+-- Forces a few bytes of the journal to the disk, and changes nothing.
+SELECT pg_logical_emit_message(true, 'ascertain', 'how long does a commit take?');
+
+-- name: move_to (schema)
+-- For the rest of the transaction.
+SELECT set_config('search_path', :schema || ', pg_temp', true);
+
+-- name: catalog (schema)
+-- Every part of a ledger by its name, and what it is.
+SELECT 'column ' || table_name || '.' || column_name,
+    ordinal_position || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(collation_name, '')
+        || ' ' || coalesce(column_default, '')
+FROM information_schema.columns WHERE table_schema = :schema
+UNION ALL
+SELECT 'index ' || indexname, replace(indexdef, :schema || '.', '')
+FROM pg_indexes WHERE schemaname = :schema
+UNION ALL
+SELECT 'constraint ' || t.relname || '.' || c.conname,
+    replace(pg_get_constraintdef(c.oid), ' NOT VALID', '')
+FROM pg_constraint AS c JOIN pg_class AS t ON t.oid = c.conrelid
+JOIN pg_namespace AS s ON s.oid = c.connamespace WHERE s.nspname = :schema
+UNION ALL
+SELECT 'trigger ' || t.relname || '.' || g.tgname,
+    replace(pg_get_triggerdef(g.oid), :schema || '.', '') || ' ' || g.tgenabled::text
+FROM pg_trigger AS g JOIN pg_class AS t ON t.oid = g.tgrelid
+JOIN pg_namespace AS s ON s.oid = t.relnamespace WHERE s.nspname = :schema AND NOT g.tgisinternal
+UNION ALL
+SELECT 'function ' || p.proname, p.prosrc
+FROM pg_proc AS p JOIN pg_namespace AS s ON s.oid = p.pronamespace WHERE s.nspname = :schema;
