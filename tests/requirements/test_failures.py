@@ -548,7 +548,7 @@ def test_req_F23_several_writes_in_one_body_are_steps_or_are_reported(desk, worl
 
 def test_req_F24_contradicting_evidence_never_rewrites_and_is_never_dropped(desk, world, order):
     """A late second receipt opens a case and changes what is said; the state stays."""
-    release = threading.Event()
+    sent, release = threading.Event(), threading.Event()
     refs = iter(["T1", "T2"])
 
     @desk.app.tool(
@@ -557,6 +557,7 @@ def test_req_F24_contradicting_evidence_never_rewrites_and_is_never_dropped(desk
     def pay(order_id: str) -> dict:
         ref = next(refs)
         if ref == "T1":
+            sent.set()
             assert release.wait(10)
         return {"id": ref}
 
@@ -566,6 +567,7 @@ def test_req_F24_contradicting_evidence_never_rewrites_and_is_never_dropped(desk
 
     sender = threading.Thread(target=first)
     sender.start()
+    assert sent.wait(10)
     record = desk.recover(lambda record: record.state is State.UNKNOWN)
     desk.app.resolve(record.id, confirmed="T9")
     release.set()
