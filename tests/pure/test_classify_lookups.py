@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ascertain.model.contract import Contract
 from ascertain.model.outcome import Evidence, Kind, Report
 from ascertain.model.words import Absent, AbsentType, Found, FoundItems, Processing, Refused
 from ascertain.rules.news.classify import judge_lookup
@@ -180,3 +181,23 @@ def test_a_record_that_was_found_is_one_all_the_same(seen):
 def test_absence_that_was_answered(http_status):
     assert look(value=Absent, trace=got(http_status)).evidence is Evidence.ABSENT
     assert look(value=Absent, trace=got(200, sends=0)).evidence is Evidence.ABSENT
+
+
+@pytest.mark.parametrize(
+    "refs, found, count",
+    [
+        ((), (), 1),
+        (["T1"], ("T1",), 1),
+        (("T2", "T1", "T2"), ("T1", "T2"), 2),
+        (["T2", "T3"], ("T1", "T2", "T3"), 3),
+    ],
+)
+def test_a_look_up_may_name_all_that_fits(refs, found, count):
+    answer = judge_lookup(Report(value=Found("T1", refs=refs)), Contract(tool="t", noun="t"))
+    assert (answer.found, answer.refs, answer.count) == (True, found, count)
+
+
+@pytest.mark.parametrize("refs", ["T1", [None], [["T1"]], {"T1": 1}, 7])
+def test_names_that_are_none_are_a_defect_of_the_look_up(refs):
+    answer = judge_lookup(Report(value=Found("T1", refs=refs)), Contract(tool="t", noun="t"))
+    assert (answer.found, answer.reason) == (False, "lookup_answer")

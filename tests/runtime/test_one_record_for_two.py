@@ -47,6 +47,7 @@ class Shop:
         self.before_the_send = threading.Barrier(1)
         self.answered, self.go_on = threading.Event(), threading.Event()
         self.go_on.set()
+        self.names = False  # whether a look-up names all that fits
 
         @self.app.tool(via=[self.client], budget=BUDGET)
         def book(order: str, amount: int = 1) -> dict:
@@ -61,7 +62,8 @@ class Shop:
         def find_booking(action: Any) -> Any:
             reply = self.client.get("/listed", params={"order": action.arguments["order"]})
             rows = reply.raise_for_status().json()
-            return Found(rows[0]["ref"], count=len(rows)) if rows else Absent
+            refs = [row["ref"] for row in rows] if self.names else ()
+            return Found(rows[0]["ref"], count=len(rows), refs=refs) if rows else Absent
 
         self.book = book
 
@@ -242,3 +244,27 @@ def test_who_is_confirmed_and_not_disputed_is_not_a_person_s_to_change(shop, wor
     action = shop.call(order)
     with pytest.raises(NotAllowed, match="not disputed"):
         shop.app.resolve(action.id, confirmed="T1")
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["refs named", "only counted"])
+def test_another_ones_record_is_no_extra_effect_of_this_one(shop, world, order, named):
+    """Two pick-ups were wished for, and two were made: a recount has nothing to say."""
+    shop.names = named
+    first = shop.call(order)
+    second = shop.call(order, session="t")
+    assert [first.state, second.state] == [State.CONFIRMED] * 2
+    found = shop.app.recount()
+    seen = {row.record.id: (row.differences, row.record.disputed) for row in found.rows}
+    assert seen[first.id] == ((), 0)
+    if named:
+        assert seen[second.id] == ((), 0)
+
+
+def test_a_record_of_which_no_action_knows_is_one_too_many_all_the_same(shop, world, order):
+    shop.names = True
+    first = shop.call(order)
+    shop.call(order, session="t")
+    shop.client.post("/listed", json={"order": order, "amount": 1})  # somebody else's doing
+    found = shop.app.recount()
+    row = next(row for row in found.rows if row.record.id == first.id)
+    assert (row.differences, row.record.disputed, row.count) == (("extra_effects",), 1, 2)

@@ -135,6 +135,15 @@ class Picture(NamedTuple):
     deadline_s: float
 
 
+class Alike(NamedTuple):
+    """Which other actions have the same identity, and may be what a look-up by fields found?
+
+    Reply: a tuple of them; None: there are too many to say.
+    """
+
+    record: ActionRecord
+
+
 class Tell(NamedTuple):
     """Write one line to the operator's log, because the ledger does not take it; no reply.
 
@@ -219,7 +228,7 @@ class Attend(NamedTuple):
 
 Effect = (
     Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit | Relate | Tell
-    | Survey | Undo | Picture | Look | Settle | Fetch | Vet | Admit | Attend
+    | Survey | Undo | Picture | Look | Settle | Fetch | Vet | Admit | Attend | Alike
 )  # fmt: skip
 
 T = TypeVar("T")
@@ -315,6 +324,11 @@ def undo(record: ActionRecord, around: Around) -> Flow[ActionRecord | None]:
 
 def picture(record: ActionRecord, deadline_s: float) -> Flow[Report | None]:
     reply: Report | None = yield Picture(record, deadline_s)
+    return reply
+
+
+def alike(record: ActionRecord) -> Flow[tuple[ActionRecord, ...] | None]:
+    reply: tuple[ActionRecord, ...] | None = yield Alike(record)
     return reply
 
 

@@ -16,6 +16,7 @@ from ascertain.flow.effects import (
     Setting,
     Withheld,
     advance,
+    alike,
     ask,
     pause,
     permit,
@@ -24,10 +25,10 @@ from ascertain.flow.effects import (
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around
 from ascertain.model.operations import Advanced, Beside, Contested, Lost
-from ascertain.model.outcome import Evidence, Outcome
+from ascertain.model.outcome import Answer, Evidence, Outcome, Report
 from ascertain.model.session import StillNeeds
 from ascertain.model.tables import By, State
-from ascertain.rules import breaker, budget, evidence, fold
+from ascertain.rules import breaker, budget, claims, evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.chain import STOPPED, TURNED
 from ascertain.rules.decide import Decision, Held, Reason, What, decide
@@ -120,7 +121,7 @@ def look_up(
     if turn is not None:
         deadline_s = max(0.05, min(deadline_s, turn.until - asked_at))
     report = yield from ask(record, deadline_s)
-    answer = judge_lookup(report, setting.contract)
+    answer = yield from judged(setting, record, report)
     now = setting.clock()
     asked = record.asked if answer.evidence is Evidence.ABSENT else record.unanswered
     wait_s = backoff_s(setting.contract, asked + 1, setting.dice())
@@ -139,6 +140,15 @@ def look_up(
         )  # fmt: skip
         reply = yield from advance(record, _keep(setting, move, record))
     return reply.record, not isinstance(reply, Advanced)
+
+
+def judged(setting: Setting, record: ActionRecord, report: Report) -> Flow[Answer]:
+    """What a look-up said, without what it found by its fields that is known to be others'."""
+    answer = judge_lookup(report, setting.contract)
+    if not setting.contract.by_fields or not claims.needs_others(record, answer):
+        return answer
+    others = yield from alike(record)
+    return answer if others is None else claims.discounted(record, answer, others)
 
 
 def _undo_or_end(

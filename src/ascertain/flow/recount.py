@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ascertain.flow.effects import Ask, Flow, Setting, advance, ask, inquire, take
+from ascertain.flow.pursue import judged
 from ascertain.flow.recover import inspect
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Take
@@ -34,7 +35,7 @@ def recount(setting: Setting, record: ActionRecord) -> Flow[Counted]:
         return (yield from _of_open(setting, record))
     asked_at = setting.clock()
     report = yield from ask(record, setting.contract.budget.send_deadline_s)
-    answer = judge_lookup(report, setting.contract)
+    answer = yield from judged(setting, record, report)
     wait_s = backoff_s(setting.contract, record.asked + 1, setting.dice())
     move = evidence.answered(
         record, setting.contract, answer, asked_at=asked_at, now=setting.clock(), wait_s=wait_s

@@ -144,6 +144,7 @@ class Answer:
     """One look-up, judged. ``evidence`` is None when it found or refused.
 
     :param partly: of a batch, some items were found and the others refused.
+    :param refs: of all records that fit, where the look-up named them.
     """
 
     found: bool = False
@@ -158,3 +159,4 @@ class Answer:
     count: int = 1
     ask_after_s: float | None = None
     partly: bool = False
+    refs: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ answer: a search that broke is not absence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -88,11 +88,14 @@ class Found:
     """The look-up found the effect: its reference, and the value if the record holds it.
 
     ``count`` is how many records carry our key; more than one is a duplicate, and is reported.
+    ``refs`` are the references of all that fit, for a look-up by fields: those that are known to be
+    other actions' are then told apart exactly.
     """
 
     ref: str
     value: Any = None
     count: int = 1
+    refs: Sequence[str] = ()
 
 
 @final

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ascertain.flow.call import call
 from ascertain.flow.effects import (
     Admit,
+    Alike,
     Ask,
     Attend,
     Await,
@@ -48,7 +49,7 @@ from ascertain.runtime import undoing
 from ascertain.runtime.aio_commit import CommittedThenCancelled, commit_async
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.batching import with_items
-from ascertain.runtime.bodies import Bodies, TaskBody, ThreadBody
+from ascertain.runtime.bodies import Bodies, TaskBody, ThreadBody, collected
 from ascertain.runtime.checks import permitted_async, related_async
 from ascertain.runtime.committer import raised
 from ascertain.runtime.hands import Hands
@@ -172,6 +173,8 @@ class AsyncDriver:
                 return self._hands.contexts.fetch_async(self._calls, effect)
             case Admit():
                 return admitted_async(self._entry, effect)
+            case Alike(record):
+                return self._apart(self._hands.alike, self._entry, record)
             case Attend():
                 return attended_async(effect)
             case Vet(values):
@@ -296,7 +299,7 @@ class AsyncDriver:
         if is_async:
             coroutine = context.run(call, *args)
             if inspect.isasyncgen(coroutine):
-                coroutine = _collected(coroutine)
+                coroutine = collected(coroutine)
             return TaskBody(asyncio.get_running_loop().create_task(coroutine, context=context))
         return self._bodies.start(lambda: drained(context.run(call, *args)))
 
@@ -378,7 +381,7 @@ def _cut_short(effect: Effect) -> Any:
     match effect:
         case Pause() | Relate():
             return False
-        case Await() | Survey() | Undo() | Picture():
+        case Await() | Survey() | Undo() | Picture() | Alike():
             return None
         case Permit():
             return "unknown"
@@ -394,7 +397,3 @@ def _cut_short(effect: Effect) -> Any:
 def _end(ended: asyncio.Future[None], _: object = None) -> None:
     if not ended.done():
         ended.set_result(None)
-
-
-async def _collected(stream: Any) -> list[Any]:
-    return [item async for item in stream]

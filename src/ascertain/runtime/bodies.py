@@ -114,3 +114,8 @@ def _landed(land: Land, ended: asyncio.Future[Any] | Future[Any]) -> None:
     except Exception:
         # the lease and the suspect tell: the action is asked for, or goes to a person
         log.exception("a late result could not be recorded")
+
+
+async def collected(stream: Any) -> list[Any]:
+    """All that an async body yields."""
+    return [item async for item in stream]

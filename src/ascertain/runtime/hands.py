@@ -28,6 +28,7 @@ from ascertain.runtime.committer import Committer
 from ascertain.runtime.invoke import Asked, asked_of
 from ascertain.runtime.registry import Entry, Registry
 from ascertain.store.ledger import Filter, Ledger
+from ascertain.values.canonical import identity_text
 
 if TYPE_CHECKING:
     from ascertain.runtime.contexts import Contexts
@@ -37,6 +38,7 @@ log = logging.getLogger("ascertain")
 GUARDED = "guard"
 LOGGED = ("kind", "code", "http", "request_id", "retry_after_s", "count")
 
+MOST_ALIKE = 1000
 STORE_TIMEOUT_S = 5.0
 LEASE_MARGIN_S = 2.0
 DEFAULT_LEASE_S = STORE_TIMEOUT_S + LEASE_MARGIN_S
@@ -204,6 +206,31 @@ class Hands:
             entry.contract.is_read and breaker_name(entry.contract) == name
             for entry in self.registry
         )
+
+    def alike(self, entry: Entry, record: ActionRecord) -> tuple[ActionRecord, ...] | None:
+        """The other actions with the same identity arguments whose effects may lie in the window of
+        its look-up: the newest, back to a horizon before its first send. None: too many to say.
+        """
+        mine = self._identity(entry, record)
+        since = (record.first_sent_at or record.created_at) - entry.contract.budget.horizon_s
+        query = Filter(tenant=record.tenant, tool=record.tool, limit=MOST_ALIKE)
+        found = self.ledger.find(query)
+        if mine is None or (len(found) == MOST_ALIKE and found[-1].created_at >= since):
+            return None
+        return tuple(
+            one for one in found
+            if one.id != record.id and one.attempt and one.created_at >= since
+            and self._identity(entry, one) == mine
+        )  # fmt: skip
+
+    def _identity(self, entry: Entry, record: ActionRecord) -> str | None:
+        """Its identity as text; None where its arguments are stored no more."""
+        text = self.ledger.arguments(record.id)
+        if text is None:
+            return None
+        values = entry.signature.restore(text)
+        identity, _, _ = entry.roles
+        return identity_text({name: values[name] for name in identity}, entry.normalise)
 
     def session_records(self, scope: Scope, *, whole: bool = False) -> list[ActionRecord]:
         found = self.ledger.find(

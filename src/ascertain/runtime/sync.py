@@ -11,6 +11,7 @@ from ascertain.flow.attempt import land, sender_of
 from ascertain.flow.call import call
 from ascertain.flow.effects import (
     Admit,
+    Alike,
     Ask,
     Attend,
     Await,
@@ -161,6 +162,8 @@ class SyncDriver:
                 return self._hands.contexts.fetch(self._calls, effect)
             case Admit():
                 return admitted(self._entry, effect)
+            case Alike(record):
+                return self._hands.alike(self._entry, record)
             case Attend():
                 return attended(effect)
             case Vet(values):

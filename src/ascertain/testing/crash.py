@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from ascertain.flow.effects import (
     Admit,
+    Alike,
     Ask,
     Attend,
     Await,
@@ -45,6 +46,8 @@ EFFECTS: tuple[type, ...] = (
 GATE_EFFECTS: tuple[type, ...] = (Look, Settle, Fetch, Vet)
 # And where that call is a step of a chain.
 STEP_EFFECTS: tuple[type, ...] = (Admit,)
+# What is settled, where a look-up by fields found more than its own record.
+COUNT_EFFECTS: tuple[type, ...] = (Alike,)
 # And what it depends on is under way.
 WAIT_EFFECTS: tuple[type, ...] = (Attend,)
 
@@ -57,6 +60,7 @@ def _points(effects: tuple[type, ...]) -> frozenset[str]:
 POINTS: frozenset[str] = _points(EFFECTS)
 GATE_POINTS: frozenset[str] = _points(GATE_EFFECTS)
 STEP_POINTS: frozenset[str] = _points(STEP_EFFECTS)
+COUNT_POINTS: frozenset[str] = _points(COUNT_EFFECTS)
 WAIT_POINTS: frozenset[str] = _points(WAIT_EFFECTS)
 
 

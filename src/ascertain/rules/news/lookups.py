@@ -6,7 +6,7 @@ hooks see it) before its "absent" counts, whatever its code made of the reply.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Answer, Evidence, Kind, Report, WireTrace
@@ -67,7 +67,15 @@ def _found(value: Found) -> Answer:
     count: Any = value.count
     if not isinstance(count, int) or count < 1:
         return _unanswered("lookup_answer", code=f"Found with count={count!r:.40}")
-    return Answer(found=True, reason="found", provider_ref=ref, value=value.value, count=int(count))
+    listed = cast("list[Any] | None", value.refs if isinstance(value.refs, list | tuple) else None)
+    refs = [ref_of(one) for one in listed or ()]
+    if listed is None or None in refs:
+        return _unanswered("lookup_answer", code=f"Found with refs={value.refs!r:.40}")
+    every = tuple(dict.fromkeys((ref, *(one for one in refs if one is not None)))) if refs else ()
+    return Answer(
+        found=True, reason="found", provider_ref=ref, value=value.value,
+        count=max(int(count), len(every)), refs=every,
+    )  # fmt: skip
 
 
 def _refused(value: Refused) -> Answer:
