@@ -53,6 +53,7 @@ class Talk:
         self.version, self.rows, self.pledges, self.providers = 0, [], [], []
         self.ticks = 0
         self.seen, self.sent, self.filled, self.left = [], None, {}, 5
+        self.known = None
         self.setting = Setting(
             contract=contract, sender="me", clock=lambda: self.now, dice=lambda: 0.0, lease_s=7.0
         )
@@ -63,29 +64,46 @@ class Talk:
         match name:
             case "session_of":
                 return [("t", "s", "u7", self.version, "e", NOW, NOW, NOW + 1e6)]
-            case "context_version":
-                return [(max((row.version for row in self.counting()), default=0),)]
-            case "pledges_of":
-                return [tuple(one) for one in self.pledges]
-            case "pledge_base":
-                return [(one.base,) for one in self.pledges if one.action_id == values[3]]
-            case "drop_pledges":
-                self.pledges = [one for one in self.pledges if one.action_id != values[3]]
+            case "context_stand":
+                _, _, key, version, action_id = values
+                return self.stand(key, version, action_id)
+            case "drop_pledge":
+                dropped = [one for one in self.pledges if one.action_id == values[3]]
+                self.pledges = [one for one in self.pledges if one not in dropped]
+                return [(one.base,) for one in dropped]
             case "next_version":
-                self.version += 1
-                return [(self.version,)]
-            case "context_bytes":
-                return [(0,)]
+                self.version += values[2]
+                return [(self.version, 0)]
             case "put_context":
-                _, _, key, version, value, why, writer, chain, late, began_at, at, _ = values
+                _, _, key, version, value, why, writer, chain, base, began_at, at, _ = values
+                late = int(any(row.version > base for row in self.counting()))
                 self.rows.append(
                     Remembered(key, version, value, why, writer, chain, late, began_at, at)
                 )
-            case "open_session" | "kept_version":
+                return [(late, len(self.rows) - 1)]
+            case "open_session":
                 return []
             case _:
                 raise AssertionError(name)
         return []
+
+    def stand(self, key, version, action_id):
+        """What is current, and whether an open action will bring what comes after that version."""
+        pledged = any(
+            one.key == key and one.action_id != action_id and one.base >= version
+            for one in self.pledges
+        )
+        return [(row.version, 0, int(pledged)) for row in self.counting()[-1:]]
+
+    def recently(self):
+        """What this process knew a moment ago, unless it is itself about to learn more.
+
+        Others may have written since: that is what the rooms look for.
+        """
+        under_way = any(one.under_way and not one.is_write for one in self.providers)
+        known = None if under_way else self.known
+        self.something()
+        return known if known is not None and known.values else None
 
     def counting(self):
         return [row for row in self.rows if not row.superseded]
@@ -176,9 +194,9 @@ class Talk:
 
         return Need(
             tenant="t", session="s", principal="u7", call_id="", given=given, expires_at=NOW + 1e6,
-            epoch="e", tiers=Tiers(wait_s=0.5, waits=2),
+            epoch=lambda: "e", tiers=Tiers(wait_s=0.5, waits=2),
             sources=lambda key, found: (Source("query"),), elsewhere=frozenset({KEY}), make=make,
-            held=lambda keys: make({}, "")[0],
+            held=lambda keys: make({}, "")[0], keys=(KEY,), recent=self.recently,
         )  # fmt: skip
 
     def play(self, given):
@@ -264,6 +282,9 @@ def contexts(choose):
     if choose("known", "nothing") == "known":
         talk.begin("A0", is_write=False)
         talk.ends(talk.providers[0], "commits")
+    if choose("it knows", "it knows nothing") == "it knows":
+        talk.known = talk.memory()
+        talk.something()
     given = {} if contract is NEEDS else {"order": choose("A0", "A9")}
     if contract is EITHER:
         talk.left = 2

@@ -30,7 +30,7 @@ QUERIES = {
 }
 # With `?` and not `?1`, which some releases of Python take for a name, and warn each time.
 _FORMS = {
-    name: (query.placed("?"), query.places())
+    name: (query.placed("?"), query.picker())
     for name, query in QUERIES.items()
     if query.parameters != ("*",)
 }
@@ -58,8 +58,8 @@ _RULE_ROWS = sorted(
 
 def run(db: sqlite3.Connection, name: str, *values: object) -> sqlite3.Cursor:
     """Run a named query with the values of its parameters, in the order that it announces."""
-    text, order = _FORMS[name]
-    return db.execute(text, [values[place] for place in order])
+    text, pick = _FORMS[name]
+    return db.execute(text, values if pick is None else pick(values))
 
 
 def insert_many(db: sqlite3.Connection, name: str, rows: Sequence[Sequence[object]]) -> None:
