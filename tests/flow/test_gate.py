@@ -37,9 +37,9 @@ def make(filled, chain):
 
 
 NEED = Need(
-    tenant="t", session="s", principal="u7", call_id="", given={}, expires_at=NOW + 100, epoch="e",
-    tiers=Tiers(wait_s=0.5), sources=lambda key, found: (), elsewhere=frozenset({"order_id"}),
-    make=make, held=lambda keys: make({}, "")[0],
+    tenant="t", session="s", principal="u7", call_id="", given={}, expires_at=NOW + 100,
+    epoch=lambda: "e", keys=(), tiers=Tiers(wait_s=0.5), sources=lambda key, found: (),
+    elsewhere=frozenset({"order_id"}), make=make, held=lambda keys: make({}, "")[0],
 )  # fmt: skip
 
 
@@ -53,6 +53,15 @@ class Play:
         )
         self.replies = {name: list(some) for name, some in replies.items()}
         self.effects = []
+
+    def write(self, need, turn):
+        return self.run(write_in_context(self.setting, self.looking(need), turn))
+
+    def read(self, need, turn):
+        return self.run(read_in_context(self.setting, self.looking(need), turn))
+
+    def looking(self, need):
+        return need._replace(keys=self.setting.contract.context_keys)
 
     def run(self, flow):
         try:
@@ -98,7 +107,7 @@ def turn(seconds=30.0):
 
 def test_what_is_there_is_filled_in_and_the_ledger_checks_it_again():
     play = Play(WRITE, look=[THERE])
-    ended = play.run(write_in_context(play.setting, NEED, turn()))
+    ended = play.write(NEED, turn())
     assert ended.record.state is State.CONFIRMED
     assert ended.record.chain == "c0"
     assert play.kinds() == ["Look", "Vet", "Reserve", "Invoke", "Advance"]
@@ -110,7 +119,7 @@ def test_what_is_there_is_filled_in_and_the_ledger_checks_it_again():
 
 def test_a_wait_never_outlasts_the_turn():
     play = Play(WRITE, look=[Looked(Memory(None), {"order_id": (1, 0)})])
-    ended = play.run(write_in_context(play.setting, NEED, turn(0.7)))
+    ended = play.write(NEED, turn(0.7))
     assert ended.record.reason == "context_pending"
     waits = [effect.seconds for effect in play.effects if isinstance(effect, Settle)]
     assert waits == [0.5, pytest.approx(0.2)]
@@ -121,7 +130,7 @@ def test_stale_again_and_again_is_held_and_not_made():
     blocked = Blocked(by=Needs(now=NOW, expires_at=NOW, epoch="e"), why="stale_context")
     stored = lambda effect: Reserved(record=effect.record, via="new")  # noqa: E731
     play = Play(WRITE, look=[THERE], reserve=[blocked, blocked, blocked, stored])
-    ended = play.run(write_in_context(play.setting, NEED, turn()))
+    ended = play.write(NEED, turn())
     assert (ended.record.state, ended.record.reason) == (State.REJECTED, "context_stale")
     held = play.effects[-1]
     assert held.drafts[0].detail["tiers"] == [["again", "stale_context"]] * 3
@@ -132,7 +141,7 @@ def test_a_session_that_ends_between_gate_and_ledger_is_an_error():
     ended = Blocked(by=Needs(now=NOW, expires_at=NOW, epoch="e"), why="session_expired")
     play = Play(WRITE, look=[THERE], reserve=[ended])
     with pytest.raises(SessionExpired):
-        play.run(write_in_context(play.setting, NEED, turn()))
+        play.write(NEED, turn())
     assert "Invoke" not in play.kinds()
 
 
@@ -142,7 +151,7 @@ def test_a_call_that_was_made_before_is_what_it_is_though_its_context_is_gone(st
     made = prepared(state=state)
     play = Play(WRITE, look=[NOTHING, NOTHING, NOTHING._replace(called=made)])
     again = NEED._replace(call_id="c1", tiers=Tiers(wait_s=0.1, waits=1))
-    ended = play.run(write_in_context(play.setting, again, turn()))
+    ended = play.write(again, turn())
     assert (ended.record, ended.how) == (made, how)
     assert "Reserve" not in play.kinds()
 
@@ -151,7 +160,7 @@ def test_another_principals_call_of_the_same_id_is_not_told():
     made = prepared(state=State.CONFIRMED, principal="u8")
     play = Play(WRITE, look=[NOTHING, NOTHING._replace(called=made)])
     again = NEED._replace(call_id="c1", tiers=Tiers(waits=0))
-    ended = play.run(write_in_context(play.setting, again, turn()))
+    ended = play.write(again, turn())
     assert ended.record.reason == "context_missing"
 
 
@@ -161,7 +170,7 @@ def test_three_reads_are_the_most_that_the_gate_runs():
         tiers=Tiers(waits=0),
     )  # fmt: skip
     play = Play(WRITE, look=[NOTHING], fetch=[False])
-    ended = play.run(write_in_context(play.setting, many, turn()))
+    ended = play.write(many, turn())
     assert ended.record.reason == "context_missing"
     fetched = [effect.tool for effect in play.effects if isinstance(effect, Fetch)]
     assert fetched == ["read0", "read1", "read2"]
@@ -172,21 +181,21 @@ def test_an_older_doubt_does_not_stand_before_a_newer_value():
     new = Pledge("order_id", "a9", 1, State.UNKNOWN, 0)
     for pledge, expected in ((old, State.CONFIRMED), (new, State.REJECTED)):
         play = Play(WRITE, look=[Looked(Memory(SESSION, (VALUE,), (pledge,)), {})])
-        ended = play.run(write_in_context(play.setting, NEED, turn()))
+        ended = play.write(NEED, turn())
         assert ended.record.state is expected
 
 
 def test_what_was_undone_is_no_value():
     undone = VALUE._replace(reversed=1)
     play = Play(WRITE, look=[Looked(Memory(SESSION, (undone,)), {})])
-    ended = play.run(write_in_context(play.setting, NEED, turn(0.0)))
+    ended = play.write(NEED, turn(0.0))
     assert ended.record.reason == "context_missing"
 
 
 def test_a_fresh_key_that_fills_nothing_is_checked_too():
     contract = replace(WRITE, context={}, fresh_s={"order_id": 60.0})
     play = Play(contract, look=[THERE])
-    play.run(write_in_context(play.setting, NEED, turn()))
+    play.write(NEED, turn())
     assert play.told() == {"context": {"order_id": 1}, "writers": {"order_id": "a0"}, "filled": []}
 
 
@@ -194,7 +203,7 @@ def test_an_optional_key_that_is_missing_is_left_out():
     contract = replace(WRITE, optional_context=("order_id",), fresh_s={"other": 60.0})
     contract = replace(contract, optional_context=("order_id", "other"))
     play = Play(contract, look=[NOTHING])
-    ended = play.run(write_in_context(play.setting, NEED, turn()))
+    ended = play.write(NEED, turn())
     assert ended.record.state is State.CONFIRMED
     assert play.effects[-1].before.chain == ""
 
@@ -205,13 +214,13 @@ def test_a_callers_own_wrong_argument_is_the_callers_error():
 
     play = Play(WRITE, look=[THERE])
     with pytest.raises(InvalidArguments):
-        play.run(write_in_context(play.setting, NEED._replace(make=refuse), turn()))
+        play.write(NEED._replace(make=refuse), turn())
 
 
 def test_a_denied_call_pledges_nothing():
     contract = replace(WRITE, provides={"refund_id": "id"})
     play = Play(contract, look=[THERE], vet=[(Kind.AUTH, "permission")])
-    ended = play.run(write_in_context(play.setting, NEED, turn()))
+    ended = play.write(NEED, turn())
     assert ended.record.kind is Kind.AUTH
     assert play.effects[2].beside[0].pledges == ()
 
@@ -236,7 +245,7 @@ def into_the_chain(denied=None):
 
 def test_a_call_in_a_chain_is_a_step_of_it_before_anything_is_stored():
     play = Play(WRITE, look=[THERE], admit=[into_the_chain()])
-    ended = play.run(write_in_context(play.setting, STEP, turn()))
+    ended = play.write(STEP, turn())
     assert play.kinds() == ["Look", "Admit", "Vet", "Reserve", "Invoke", "Advance"]
     assert play.effects[1].seat == "refund"
     reserve = play.effects[3]
@@ -249,7 +258,7 @@ def test_a_step_whose_turn_it_is_not_is_on_record_and_never_sent():
     """Its permission and its context are there; the chain alone keeps it back."""
     waits = into_the_chain(denied=(Kind.WITHDRAWN, "waits_for:query"))
     play = Play(replace(WRITE, provides={"refund_id": "id"}), look=[THERE], admit=[waits])
-    ended = play.run(write_in_context(play.setting, STEP, turn()))
+    ended = play.write(STEP, turn())
     assert (ended.record.state, ended.record.reason) == (State.REJECTED, "waits_for:query")
     assert "Invoke" not in play.kinds()
     assert play.effects[-1].beside[1].pledges == ()
@@ -257,7 +266,7 @@ def test_a_step_whose_turn_it_is_not_is_on_record_and_never_sent():
 
 def test_a_step_that_is_held_at_the_gate_has_been_tried_under_its_name():
     play = Play(WRITE, look=[NOTHING], admit=[into_the_chain()])
-    ended = play.run(write_in_context(play.setting, STEP._replace(tiers=Tiers(waits=0)), turn()))
+    ended = play.write(STEP._replace(tiers=Tiers(waits=0)), turn())
     assert play.kinds() == ["Look", "Admit", "Reserve"]
     assert play.effects[-1].beside == (JOINS,)
     assert (ended.record.reason, ended.record.chain) == ("context_missing", "c9")
@@ -267,14 +276,14 @@ def test_one_without_a_name_is_no_step_while_it_is_held():
     """Once it is made it becomes one; until then the chain waits for nobody."""
     unnamed = STEP._replace(named=False, tiers=Tiers(waits=0))
     play = Play(WRITE, look=[NOTHING])
-    play.run(write_in_context(play.setting, unnamed, turn()))
+    play.write(unnamed, turn())
     assert play.kinds() == ["Look", "Reserve"]
 
 
 def test_a_read_in_a_chain_is_a_step_that_is_stored_with_its_answer():
     contract = replace(READ, provides={})
     play = Play(contract, look=[NOTHING], admit=[into_the_chain()])
-    ended = play.run(read_in_context(play.setting, STEP, turn()))
+    ended = play.read(STEP, turn())
     assert play.kinds() == ["Look", "Vet", "Admit", "Invoke", "Reserve"]
     assert play.effects[-1].beside[0] is JOINS
     assert (ended.record.state, ended.record.chain) == (State.CONFIRMED, "c9")
@@ -285,7 +294,7 @@ def test_a_read_in_a_chain_is_a_step_that_is_stored_with_its_answer():
 
 def test_a_read_is_recorded_after_the_wire_with_what_it_brings():
     play = Play(READ, look=[THERE], invoke=[Report(value={"id": "B2"}, result='{"id":"B2"}')])
-    ended = play.run(read_in_context(play.setting, NEED, turn()))
+    ended = play.read(NEED, turn())
     assert play.kinds() == ["Look", "Vet", "Invoke", "Reserve"]
     needs, brings = play.effects[-1].beside
     assert isinstance(needs, Needs)
@@ -300,7 +309,7 @@ def test_a_read_that_finds_nothing_out_is_not_recorded():
     play = Play(READ, look=[NOTHING], invoke=[Report(error=TimeoutError())])
     once = replace(READ, budget=Budget(sends=1))
     play.setting = play.setting._replace(contract=once)
-    ended = play.run(read_in_context(play.setting, NEED, turn()))
+    ended = play.read(NEED, turn())
     assert ended.record.state is State.REJECTED
     assert "Reserve" not in play.kinds()
 
@@ -308,7 +317,7 @@ def test_a_read_that_finds_nothing_out_is_not_recorded():
 def test_a_read_in_no_chain_that_brings_nothing_costs_no_commit():
     contract = replace(READ, provides={}, context={"order": "order_id"})
     play = Play(contract, look=[Looked(Memory(SESSION, (VALUE._replace(chain=""),)), {})])
-    ended = play.run(read_in_context(play.setting, NEED, turn()))
+    ended = play.read(NEED, turn())
     assert ended.record.state is State.CONFIRMED
     assert "Reserve" not in play.kinds()
 
@@ -316,7 +325,7 @@ def test_a_read_in_no_chain_that_brings_nothing_costs_no_commit():
 def test_an_answer_that_cannot_be_recorded_is_an_answer_all_the_same():
     """The operator is told; whoever needs the key finds nothing, and reads for itself."""
     play = Play(READ, look=[NOTHING], reserve=[LedgerFull("full")])
-    ended = play.run(read_in_context(play.setting, NEED, turn()))
+    ended = play.read(NEED, turn())
     assert ended.record.state is State.CONFIRMED
     tell = play.effects[-1]
     assert isinstance(tell, Tell)
@@ -327,14 +336,14 @@ def test_an_answer_for_a_session_that_has_ended_meanwhile_is_refused():
     ended = Blocked(by=Needs(now=NOW, expires_at=NOW, epoch="e"), why="session_expired")
     play = Play(READ, look=[NOTHING], reserve=[ended])
     with pytest.raises(SessionExpired):
-        play.run(read_in_context(play.setting, NEED, turn()))
+        play.read(NEED, turn())
     assert play.kinds()[-1] == "Tell"
 
 
 def test_whatever_else_keeps_a_read_from_being_recorded_is_told_and_its_answer_stands():
     blocked = Blocked(by=Needs(now=NOW, expires_at=NOW, epoch="e"), why="something_new")
     play = Play(READ, look=[NOTHING], reserve=[blocked])
-    ended = play.run(read_in_context(play.setting, NEED, turn()))
+    ended = play.read(NEED, turn())
     assert ended.record.state is State.CONFIRMED
     assert dict(play.effects[-1].said) == {"ledger": "something_new"}
 
@@ -343,7 +352,7 @@ def test_the_gate_looks_for_what_was_shown_only_where_a_caller_may_name_it():
     contract = replace(WRITE, context={}, either={"order": "order_id"})
     named = NEED._replace(given={"order": "A1"})
     play = Play(contract, look=[THERE._replace(history=(VALUE,))])
-    play.run(write_in_context(play.setting, named, turn()))
+    play.write(named, turn())
     (asked,) = [effect for effect in play.effects if isinstance(effect, Look)]
     assert asked.history
 
@@ -355,6 +364,6 @@ def test_what_is_just_being_looked_up_may_be_what_a_caller_names():
     under_way = Looked(Memory(SESSION, (VALUE,)), {"order_id": (1, 0)}, (VALUE,))
     then = Looked(Memory(SESSION, (shown,)), {}, (VALUE, shown))
     play = Play(contract, look=[under_way, then])
-    ended = play.run(write_in_context(play.setting, named, turn()))
+    ended = play.write(named, turn())
     assert ended.record.state is State.CONFIRMED
     assert play.kinds().count("Settle") == 1

@@ -22,6 +22,7 @@ from ascertain.errors import (
 )
 from ascertain.model.session import SessionState
 from ascertain.rules.gate import Tiers
+from ascertain.runtime.recent import Recent
 from ascertain.store.ledger import Filter
 from tests.requirements.remembering import QUICK, WAIT_S, Beside, Shop, until
 
@@ -330,25 +331,31 @@ def test_req_F05_a_live_intent_with_other_exact_arguments_is_a_conflict_here_too
 # ------------------------------------------------------------------------------ S04, S15: versions
 
 
-def test_req_S04_what_is_stale_by_the_time_of_the_send_is_refused_and_gated_again(shop):
+@pytest.mark.parametrize("known", ["looked up", "known here of a moment ago"])
+def test_req_S04_what_is_stale_by_the_time_of_the_send_is_refused_and_gated_again(shop, known):
     """Between the gate and the reservation somebody writes a newer order: the newer one counts."""
     query, refund = shop.query(), shop.refund()
+    contexts = shop.app.contexts
     with shop.session():
         query()
-        memory = shop.app.ledger.contexts.memory
+        if known == "looked up":
+            contexts.recent = Recent()
+        where = contexts.store if known == "looked up" else contexts.recent
+        memory = where.memory
         raced = []
 
-        def race(tenant, session):
-            seen = memory(tenant, session)
+        def race(*asked):
+            seen = memory(*asked)
             if not raced:
-                raced.append(True)
+                raced.append(seen)
                 shop.order = {"id": "B2", "status": "paid"}
                 query(phone="2")
             return seen
 
-        shop.app.ledger.contexts.memory = race
+        where.memory = race
         action = refund()
     assert action.confirmed
+    assert '"A123"' in [value.value for value in raced[0].values], "it was seen before the race"
     assert shop.refunded == ["B2"]
     assert shop.first(action)["tiers"] == [["again", "stale_context"]]
 

@@ -13,12 +13,12 @@ class Answers:
         self.open = threading.Event()
         self.threads = []
 
-    def __call__(self, question):
+    def __call__(self, questions):
         self.open.wait(5.0)
         self.threads.append(threading.get_ident())
-        if question == "bad":
-            raise LookupError(question)
-        return f"answer to {question}"
+        if "worst" in questions:
+            raise OSError("nobody is answered")
+        return [LookupError(one) if one == "bad" else f"answer to {one}" for one in questions]
 
 
 async def test_each_gets_its_own_answer_and_those_who_wait_share_a_hop():
@@ -41,6 +41,18 @@ async def test_an_error_is_that_of_its_own_question():
     )
     assert (good, other) == ("answer to good", "answer to other")
     assert isinstance(bad, LookupError)
+
+
+async def test_where_nothing_can_be_answered_everybody_who_asked_hears_it():
+    answers = Answers()
+    gathered = Gathered(answers)
+    asked = [asyncio.create_task(gathered.ask(one)) for one in ("first", "good", "worst")]
+    await asyncio.sleep(0)
+    answers.open.set()
+    first, *others = await asyncio.gather(*asked, return_exceptions=True)
+    assert first == "answer to first", "it had gone ahead"
+    assert [str(one) for one in others] == ["nobody is answered"] * 2
+    assert await gathered.ask("good") == "answer to good", "the next ones are answered"
 
 
 async def test_a_caller_that_has_gone_keeps_nobody_waiting():

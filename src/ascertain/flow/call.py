@@ -29,6 +29,11 @@ from ascertain.rules.view import view_of
 BORN = Draft(None, Event.PREPARE, State.PREPARED, By.CALL, "prepared", 0, {})
 
 
+def born(told: Mapping[str, Any]) -> Draft:
+    """The first event of an action that has something to tell of how it came about."""
+    return Draft(None, Event.PREPARE, State.PREPARED, By.CALL, "prepared", 0, dict(told))
+
+
 class Hold(NamedTuple):
     """Why a call is stored and not sent: it waits for a person, under a case of its own.
 
@@ -50,6 +55,8 @@ class Wanted(NamedTuple):
     :param beside: what has to hold, or to be written, when the intent is stored.
     :param told: what the first event says of how the call came about.
     :param hold: why it is not sent before a person says so.
+    :param unsure: its arguments are those of a moment ago. The ledger checks them as it stores the
+        action, and not where it finds one that is stored: that is then no answer.
     """
 
     record: ActionRecord
@@ -60,15 +67,18 @@ class Wanted(NamedTuple):
     beside: tuple[Beside, ...] = ()
     told: Mapping[str, Any] | None = None
     hold: Hold | None = None
+    unsure: bool = False
 
     @property
     def born(self) -> Draft:
         """The first event."""
-        return BORN if self.told is None else BORN._replace(detail=dict(self.told))
+        return BORN if self.told is None else born(self.told)
 
 
 class Ended(NamedTuple):
-    """How a call ended. ``how``: new, replayed, joined, bound, blocked.
+    """How a call ended. ``how``: new, replayed, joined, bound, blocked, unsure.
+
+    Unsure: another action is stored, and may not be the one that was meant (:class:`Wanted`).
 
     :param report: only of our own send.
     :param blocked: nothing was stored, and ``record`` is what would have been.
@@ -108,6 +118,8 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
             break
         prepared = wanted.rebuild(reply.previous)
     if reply.via != "new":
+        if wanted.unsure:
+            return Ended(prepared, "unsure")
         return (yield from _again(setting, prepared, reply.record, reply.via, turn))
     if reply.record.state is not State.SENT:
         return Ended(reply.record, "new")

@@ -9,19 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from ascertain.errors import AscertainError
-from ascertain.flow.call import Ended, Hold, Wanted, call, read
+from ascertain.flow.call import Ended, Hold, Wanted, born, call, read
 from ascertain.flow.effects import Flow, Look, Setting, admit, look, reserve, tell, vet
-from ascertain.flow.gate import Held, Need, Passage, Passed, pass_gate, refuse
+from ascertain.flow.gate import Held, Need, Passage, Passed, pass_gate, refuse, see_session
 from ascertain.flow.joining import join_chain
 from ascertain.model.operations import Reserve, Reserved
 from ascertain.model.outcome import Kind
 from ascertain.model.session import Needs, Provides
-from ascertain.model.tables import By, State
+from ascertain.model.tables import State
 from ascertain.rules import fold
 from ascertain.rules.budget import Turn
-from ascertain.rules.context import values_of
+from ascertain.rules.context import falls_due, values_of
 from ascertain.rules.gate import GateReason
-from ascertain.rules.moves import Move
 
 REGATES = 3
 NOT_KEPT = "context_not_recorded"
@@ -35,36 +34,38 @@ def write_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
     :raises NotShown: the caller names something that was not shown in it; nothing was sent.
     """
     passage = Passage()
-    for _ in range(REGATES):
-        if setting.contract.context_keys:
+    left = REGATES
+    while left:
+        if need.keys:
             passed = yield from pass_gate(setting, need, turn, passage)
         else:
             passed = _unread(need)
         if isinstance(passed, Held):
             return (yield from _hold(setting, need, turn, passage, passed))
+        if not passed.recent:
+            left -= 1  # to be refused with what was only known here costs no look
         wanted, values = passed.made
         if need.seat is not None:
             wanted = yield from join_chain(setting, wanted, need.seat, turn)
-        said = yield from vet(values)
+        said = (yield from vet(values)) if need.vets() else None
         hold, denied = (said, None) if isinstance(said, Hold) else (None, said)
         denied = wanted.denied or denied
         pledges = () if denied is not None else tuple(setting.contract.provides)
-        needs = Needs(
-            now=setting.clock(), expires_at=need.expires_at, epoch=need.epoch, pledges=pledges,
-            read=tuple((key, seen.version) for key, seen in passed.read.items()),
+        read = tuple([(key, seen.version) for key, seen in passed.read.items()])
+        needs = _needs(need, passed, setting.clock(), read, pledges)
+        wanted = Wanted(
+            wanted.record, wanted.arguments, wanted.contract_json, wanted.rebuild, denied,
+            (*wanted.beside, needs), _told(passage, passed), hold, passed.recent,
         )  # fmt: skip
-        wanted = wanted._replace(
-            denied=denied, hold=hold, beside=(*wanted.beside, needs), told=_told(passage, passed)
-        )
         ended = yield from call(setting, wanted, turn)
+        if ended.how == "unsure":
+            continue
         if ended.blocked is None:
             return ended
         refuse(need, ended.blocked.why)
         passage.tiers.append(["again", ended.blocked.why])
-    keys = setting.contract.context_keys
-    return (
-        yield from _hold(setting, need, turn, passage, Held(reason=GateReason.STALE, keys=keys))
-    )
+    held = Held(reason=GateReason.STALE, keys=need.keys)
+    return (yield from _hold(setting, need, turn, passage, held))
 
 
 def read_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
@@ -75,11 +76,15 @@ def read_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
     :raises NotShown: the caller names something that was not shown in it; nothing was sent.
     """
     passage = Passage()
-    passed = yield from pass_gate(setting, need, turn, passage)
+    if need.keys:
+        passed = yield from pass_gate(setting, need, turn, passage)
+    else:
+        passed = yield from see_session(setting, need)
     if isinstance(passed, Held):
         return (yield from _hold(setting, need, turn, passage, passed))
     wanted, values = passed.made
-    yield from vet(values)
+    if need.vets():
+        yield from vet(values)
     if need.seat is not None:
         wanted = yield from join_chain(setting, wanted, need.seat, turn)
     ended = yield from read(setting, wanted.record, turn)
@@ -97,17 +102,17 @@ def _keep(
     result = ended.report.result if ended.report is not None else None
     contract, limit = setting.contract, setting.context_limit_bytes
     kept = values_of(contract, result, record.provider_ref, limit_bytes=limit)
-    needs = Needs(now=now, expires_at=need.expires_at, epoch=need.epoch)
+    needs = _needs(need, passed, now)
     brings = Provides(
         values=kept, now=now, began_at=passed.began_at, limit_bytes=limit, base=passed.base
     )
-    move = _as_recorded(setting, wanted, ended, now)
-    reserved = wanted._replace(told=_told(passage, passed))
+    assert ended.outcome is not None
+    move = fold.answered(wanted.record, record, ended.outcome, now)
     try:
         reply = yield from reserve(
             Reserve(
                 record=move.after,
-                drafts=(reserved.born, *move.drafts),
+                drafts=(born(_told(passage, passed)), *move.drafts),
                 arguments=wanted.arguments,
                 contract_json=wanted.contract_json,
                 result=result,
@@ -119,31 +124,31 @@ def _keep(
         yield from tell(record, NOT_KEPT, {"ledger": error.code})
         return ended
     if isinstance(reply, Reserved):
-        return ended._replace(record=reply.record)
+        return Ended(reply.record, ended.how, ended.report, ended.outcome)
     why = getattr(reply, "why", "")
     yield from tell(record, NOT_KEPT, {"ledger": why})
     refuse(need, why)
     return ended
 
 
-def _as_recorded(setting: Setting, wanted: Wanted, ended: Ended, now: float) -> Move:
-    """A read's moves, as one write: sent and confirmed."""
-    record, contract = ended.record, setting.contract
-    prepared = wanted.record.changed(provider_ref=None)
-    sent = fold.send(
-        prepared, contract, sender=setting.sender, lease_until=now, now=now, by=By.CALL
-    )
-    assert ended.outcome is not None
-    done = fold.settle(sent.after, contract, ended.outcome, now=now, wait_s=0.0)
-    after = done.after.changed(
-        attempt=max(1, record.attempt), due_at=None, ask_at=None, sends=record.sends
-    )
-    return Move(after, (*sent.drafts, *done.drafts))
+def _needs(
+    need: Need,
+    passed: Passed,
+    now: float,
+    read: tuple[tuple[str, int], ...] = (),
+    pledges: tuple[str, ...] = (),
+) -> Needs:
+    """What the action needs of its session; that is opened only where it has to be."""
+    opens = falls_due(passed.session, now=now, expires_at=need.expires_at)
+    return Needs(
+        now=now, expires_at=need.expires_at, epoch=need.epoch() if opens else "", read=read,
+        pledges=pledges, opens=opens,
+    )  # fmt: skip
 
 
 def _unread(need: Need) -> Passed:
     """A call that needs nothing: the ledger checks its session as it stores the action."""
-    return Passed(filled={}, read={}, base=0, began_at=0.0, made=need.make({}, ""))
+    return Passed(filled={}, read={}, session=None, began_at=0.0, made=need.make({}, ""))
 
 
 def _hold(setting: Setting, need: Need, turn: Turn, passage: Passage, held: Held) -> Flow[Ended]:

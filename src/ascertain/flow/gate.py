@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, assert_never
 from ascertain.errors import ForeignSession, InvalidArguments, NotShown, SessionExpired
 from ascertain.flow.call import Wanted
 from ascertain.flow.effects import Flow, Look, Looked, Setting, Settle, fetch, look, settle
-from ascertain.model.session import Pledge, Remembered
+from ascertain.model.session import KeyState, Memory, Pledge, Remembered, SessionRecord
 from ascertain.model.tables import State
 from ascertain.rules.budget import Turn
 from ascertain.rules.context import was_shown
@@ -33,6 +33,14 @@ MOST_READS = 3
 _read = json.JSONDecoder().decode
 
 
+def _nothing() -> None:
+    """What is known where nothing is kept."""
+
+
+def _always() -> bool:
+    return True
+
+
 class Source(NamedTuple):
     """A read that can be run for a key; ``like``: with the arguments of this earlier action."""
 
@@ -46,6 +54,9 @@ class Need(NamedTuple):
     :param given: the caller's arguments. :param expires_at: of the session, if it lives on.
     :param sources: the reads that can be run for a key whose last value is given.
     :param elsewhere: keys that other tools provide, once somebody calls them.
+    :param keys: of the context, that the call looks at.
+    :param recent: what this process knew of them a moment ago, if it knew all.
+    :param vets: whether anything has to be asked now, before the call is made.
     :param make: the action with these arguments filled in, and the chain that it joins.
     :param held: the action of a call that is not made, because of these keys.
     :param seat: the call in the chain that it is made in; None: in none.
@@ -58,12 +69,15 @@ class Need(NamedTuple):
     call_id: str
     given: Mapping[str, Any]
     expires_at: float
-    epoch: str
+    epoch: Callable[[], str]
     tiers: Tiers
     sources: Callable[[str, Remembered | None], tuple[Source, ...]]
     elsewhere: frozenset[str]
     make: Callable[[Mapping[str, Any], str], tuple[Wanted, dict[str, Any]]]
     held: Callable[[tuple[str, ...]], Wanted]
+    keys: tuple[str, ...]
+    recent: Callable[[], Memory | None] = _nothing
+    vets: Callable[[], bool] = _always
     seat: Any = None
     named: bool = False
 
@@ -73,18 +87,29 @@ class Passage:
     """How far a call has come at the gate."""
 
     waited: int = 0
+    recent: bool = True  # whether what this process knows of a moment ago may do
     tiers: list[list[Any]] = field(default_factory=list[list[Any]])
     tried: set[Source] = field(default_factory=set[Source])
 
 
 class Passed(NamedTuple):
-    """What the gate lets through: values by parameter, and what was read for them."""
+    """What the gate lets through: values by parameter, and what was read for them.
+
+    :param session: as it was seen; None: there was none, or nobody looked.
+    :param recent: it was not read from the ledger, but known here of a moment ago.
+    """
 
     filled: Mapping[str, Any]
     read: Mapping[str, Remembered]
-    base: int
+    session: SessionRecord | None
     began_at: float
     made: tuple[Wanted, dict[str, Any]]
+    recent: bool = False
+
+    @property
+    def base(self) -> int:
+        """The session's version when it was seen."""
+        return 0 if self.session is None else self.session.version
 
 
 class Held(NamedTuple):
@@ -92,21 +117,32 @@ class Held(NamedTuple):
     keys: tuple[str, ...]
 
 
+def see_session(setting: Setting, need: Need) -> Flow[Passed]:
+    """See at which version the session is, for a call that needs nothing of it."""
+    began_at = setting.clock()
+    looked = yield from look(Look(need.tenant, need.session, ()))
+    session = _own(need, looked, began_at)
+    return Passed({}, {}, session, began_at, need.make({}, ""))
+
+
 def pass_gate(setting: Setting, need: Need, turn: Turn, passage: Passage) -> Flow[Passed | Held]:
+    """See what the session knows, wait for it or read it anew, until the call may be made or not.
+
+    A write may be made by what this process knows of a moment ago, for the transaction that stores
+    it checks the versions; it is never held, and nothing is waited for or read, without a look.
+    """
     contract = setting.contract
-    keys = contract.context_keys
-    asking = Look(
-        need.tenant, need.session, keys, any(name in contract.either for name in need.given)
-    )
+    history = bool(contract.either) and any(name in contract.either for name in need.given)
+    if passage.recent and not (contract.is_read or history or need.seat is not None):
+        passage.recent = False
+        passed = _by_recent(setting, need)
+        if passed is not None:
+            return passed
+    asking = Look(need.tenant, need.session, need.keys, history)
     while True:
         began_at = setting.clock()
         looked = yield from look(asking)
-        session = looked.memory.session
-        if session is not None:
-            if session.principal != need.principal:
-                refuse(need, "foreign_session")
-            if session.expires_at <= began_at:
-                refuse(need, "session_expired")
+        session = _own(need, looked, began_at)
         values = {value.key: value for value in looked.memory.values}
         wanted = _wanted_keys(setting, need, looked)
         views = [
@@ -119,7 +155,7 @@ def pass_gate(setting: Setting, need: Need, turn: Turn, passage: Passage) -> Flo
             step = GateStep(GateWhat.HOLD, step.reason, step.key)
         match step.what:
             case GateWhat.GO:
-                return _passed(setting, need, looked, values, began_at)
+                return _passed(setting, need, session, values, began_at)
             case GateWhat.HOLD:
                 return Held(reason=step.reason, keys=_same(views, list(wanted), step))
             case GateWhat.WAIT:
@@ -135,6 +171,35 @@ def pass_gate(setting: Setting, need: Need, turn: Turn, passage: Passage) -> Flo
                 passage.tiers.append(["read", key, source.tool, answered])
             case _:
                 assert_never(step.what)
+
+
+def _by_recent(setting: Setting, need: Need) -> Passed | None:
+    """Let a call through by what this process knew a moment ago; None: it has to look."""
+    known = need.recent()
+    if known is None:
+        return None
+    now, fresh_s = setting.clock(), setting.contract.fresh_s
+    values = {value.key: value for value in known.values}
+    if any(_is_stale(values.get(key), within_s, now) for key, within_s in fresh_s.items()):
+        return None
+    passed = _passed(setting, need, known.session, values, now, recent=True)
+    return passed if isinstance(passed, Passed) else None
+
+
+def _own(need: Need, looked: Looked, now: float) -> SessionRecord | None:
+    """The session, which is the principal's own and has not ended."""
+    session = looked.memory.session
+    if session is not None:
+        if session.principal != need.principal:
+            refuse(need, "foreign_session")
+        if session.expires_at <= now:
+            refuse(need, "session_expired")
+    return session
+
+
+def _is_stale(found: Remembered | None, within_s: float | None, now: float) -> bool:
+    """Whether a value is older than its use allows."""
+    return found is not None and within_s is not None and now - found.began_at > within_s
 
 
 def _wanted_keys(setting: Setting, need: Need, looked: Looked) -> dict[str, bool]:
@@ -173,8 +238,7 @@ def _view(
     version = found.version if found is not None else 0
     pledges = [pledge for pledge in memory.pledges if pledge.key == key and pledge.base >= version]
     executing, pending = looked.active.get(key, (0, 0))
-    fresh_s = setting.contract.fresh_s.get(key)
-    stale = found is not None and fresh_s is not None and setting.clock() - found.began_at > fresh_s
+    stale = _is_stale(found, setting.contract.fresh_s.get(key), setting.clock())
     facts = KeyFacts(
         executing=executing + sum(not _doubted(pledge) for pledge in pledges),
         pending=pending,
@@ -182,11 +246,14 @@ def _view(
         has_value=usable,
         expired=stale,
     )
+    state = key_state(facts)
+    if state is KeyState.READY:
+        return KeyView(state, needed=needed)
     if _untried(need, passage, key, found):
         fill = Fill.READ
     else:
         fill = Fill.TOOL if key in need.elsewhere else Fill.NONE
-    return KeyView(key_state(facts), stale=stale, needed=needed, fill=fill)
+    return KeyView(state, stale=stale, needed=needed, fill=fill)
 
 
 def _doubted(pledge: Pledge) -> bool:
@@ -216,9 +283,11 @@ def _same(views: list[KeyView], keys: list[str], step: GateStep) -> tuple[str, .
 def _passed(
     setting: Setting,
     need: Need,
-    looked: Looked,
+    session: SessionRecord | None,
     values: Mapping[str, Remembered],
     began_at: float,
+    *,
+    recent: bool = False,
 ) -> Passed | Held:
     contract = setting.contract
     filled: dict[str, Any] = {}
@@ -235,7 +304,6 @@ def _passed(
         if key in values and not values[key].reversed:
             used[key] = values[key]
     chain = max(used.values(), key=lambda value: value.version).chain if used else ""
-    session = looked.memory.session
     try:
         made = need.make(filled, chain)
     except InvalidArguments as error:
@@ -244,8 +312,7 @@ def _passed(
         if name not in filled:
             raise
         return Held(reason=GateReason.MISSING, keys=(sources[name],))
-    base = 0 if session is None else session.version
-    return Passed(filled=filled, read=used, base=base, began_at=began_at, made=made)
+    return Passed(filled, used, session, began_at, made, recent)
 
 
 def refuse(need: Need, why: str) -> None:

@@ -87,10 +87,14 @@ class Reserve(NamedTuple):
 
 
 class Reserved(NamedTuple):
-    """``via`` is ``new``, ``call_id``, ``intent`` or ``bound`` (a final rejection that binds)."""
+    """``via`` is ``new``, ``call_id``, ``intent`` or ``bound`` (a final rejection that binds).
+
+    :param told: what was written beside it, as its kinds tell.
+    """
 
     record: ActionRecord
     via: str
+    told: tuple[Any, ...] = ()
 
 
 class MustReplace(NamedTuple):
@@ -139,9 +143,13 @@ class Advance(NamedTuple):
 
 
 class Advanced(NamedTuple):
-    """Written; ``record`` carries the new ``n`` and ``head``."""
+    """Written; ``record`` carries the new ``n`` and ``head``.
+
+    :param told: what was written beside it, as its kinds tell.
+    """
 
     record: ActionRecord
+    told: tuple[Any, ...] = ()
 
 
 class Lost(NamedTuple):

@@ -175,6 +175,8 @@ class Needs(Beside):
     :param read: key and version of everything that was filled in.
     :param pledges: the keys that this action will provide.
     :param epoch: for a session that is made now.
+    :param opens: whether it may have to be made, or its life to be prolonged; False: the gate has
+        seen it, and that it was used just now.
     """
 
     now: float
@@ -182,6 +184,7 @@ class Needs(Beside):
     epoch: str
     read: tuple[tuple[str, int], ...] = ()
     pledges: tuple[str, ...] = ()
+    opens: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

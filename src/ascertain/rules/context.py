@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeGuard, cast
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
-from ascertain.model.session import Kept, Provides
+from ascertain.model.session import Kept, Provides, SessionRecord
 from ascertain.model.tables import State
 
 NO_VALUE = "no_value"
@@ -21,6 +21,18 @@ _write = json.JSONEncoder(  # what is no JSON was stored as its text
     ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str
 ).encode
 _read = json.JSONDecoder().decode
+
+
+def falls_due(session: SessionRecord | None, *, now: float, expires_at: float) -> bool:
+    """Whether a session has to be made, or its life to be prolonged to ``expires_at`` by this use.
+
+    It is prolonged once a minute, or a twentieth of its life, and not by every call; the ledger
+    decides it by the same rule.
+    """
+    if session is None:
+        return True
+    life_s = expires_at - now
+    return now - session.seen_at >= (life_s / 20 if life_s < 1200 else 60)
 
 
 def is_path(path: str) -> bool:

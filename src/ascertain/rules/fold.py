@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
-from ascertain.model.action import ActionRecord
+from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.contract import Contract, Repeat
 from ascertain.model.outcome import DUPLICATE_KINDS, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State
@@ -79,6 +79,32 @@ def settle(
             return _doubt(record, outcome, By.CALL, now, not_before_at=now + _wait(outcome, wait_s))
         case _:
             assert_never(outcome.effect)
+
+
+def answered(record: ActionRecord, read: ActionRecord, outcome: Outcome, now: float) -> Move:
+    """A read that has its answer, as one write: sent and confirmed; nobody has to look at it again.
+
+    :param record: as it would be stored before its send.
+    :param read: how it ended, with its tries and sends.
+    """
+    changes: dict[str, Any] = {
+        "state": State.CONFIRMED, "reason": outcome.reason, "attempt": max(1, read.attempt),
+        "sends": read.sends, "provider_ref": outcome.provider_ref, "updated_at": now,
+        "first_sent_at": now, "last_sent_at": now, "last_possible_at": now,
+    }  # fmt: skip
+    if outcome.several_effects:
+        changes.update(review="several_effects", review_at=now)
+    after = record.changed_by(changes)
+    return Move(
+        after,
+        (
+            Draft(State.PREPARED, Event.SEND, State.SENT, By.CALL, "send", 1, {}),
+            Draft(
+                State.SENT, Event.CONFIRM, State.CONFIRMED, By.CALL, outcome.reason, after.attempt,
+                detail_of(outcome),
+            ),
+        ),
+    )  # fmt: skip
 
 
 def take(record: ActionRecord, *, owner: str, until: float) -> ActionRecord:

@@ -150,7 +150,9 @@ class Calls:
     ) -> Flow[Ended]:
         """A read, which its chain keeps where it is made in one; or a write that is observed."""
         if not entry.contract.is_read:
-            watched = self._observed(entry, bound, session.scope, options, turn)
+            watched = wanting.wanted(
+                self.hands, entry, bound, session.scope, options, turn, mode=wanting.OBSERVE
+            )
             return (yield from observe(setting, watched))
         wanted: Wanted | None = None
         if seat is not None:
@@ -172,11 +174,12 @@ class Calls:
         seat: Seat | None,
     ) -> Action[Any]:
         turn = self._turn(entry, options)
+        values: dict[str, Any] = {}
         with self.hands.contexts.under_way(entry, session):
             flow = self._in_context(
-                entry, session, args, kwargs, options, turn, seat, is_async=False
+                entry, session, args, kwargs, options, turn, seat, values, is_async=False
             )
-            driver = SyncDriver(self.hands, entry, self.keeper, calls=self)
+            driver = SyncDriver(self.hands, entry, self.keeper, values, calls=self)
             try:
                 return self._stepped(entry, seat, driver.drive(flow))
             except IntentConflict as conflict:
@@ -193,11 +196,12 @@ class Calls:
         seat: Seat | None,
     ) -> Action[Any]:
         turn = self._turn(entry, options)
+        values: dict[str, Any] = {}
         with self.hands.contexts.under_way(entry, session):
             flow = self._in_context(
-                entry, session, args, kwargs, options, turn, seat, is_async=True
+                entry, session, args, kwargs, options, turn, seat, values, is_async=True
             )
-            driver = self._async_driver(self.hands, entry, self.bodies, calls=self)
+            driver = self._async_driver(self.hands, entry, self.bodies, values, calls=self)
             try:
                 return self._stepped(entry, seat, await driver.drive(flow))
             except IntentConflict as conflict:
@@ -213,14 +217,20 @@ class Calls:
         options: Options,
         turn: Turn,
         seat: Seat | None,
+        values: dict[str, Any],
         *,
         is_async: bool,
     ) -> Flow[Ended]:
-        """The gate, and the call behind it; the same generator for both drivers."""
-        filled = frozenset(entry.contract.context)
-        given = entry.signature.given(args, kwargs, filled=filled)
+        """The gate, and the call behind it; the same generator for both drivers.
+
+        :param values: takes the arguments as the body gets them.
+        """
+        given = kwargs
+        if args:
+            filled = frozenset(entry.contract.context)
+            given = entry.signature.given(args, kwargs, filled=filled)
         contexts = self.hands.contexts
-        need = contexts.need(self, entry, session, given, options, turn, seat, is_async=is_async)
+        need = contexts.need(entry, session, given, options, turn, seat, values, is_async=is_async)
         setting = self.hands.setting(entry)
         if entry.contract.is_read:
             return read_in_context(setting, need, turn)
@@ -248,17 +258,11 @@ class Calls:
         if entry.contract.breaker is not None and ended.record.kind not in RETRYABLE_KINDS:
             self.hands.breaking.hear(entry.contract, News.ANSWERS)
 
-    def _observed(
-        self, entry: Entry, bound: Bound, scope: Scope, options: Options, turn: Turn
-    ) -> Wanted:
-        return wanting.wanted(self.hands, entry, bound, scope, options, turn, observed=True)
-
     def _chained_read(
         self, entry: Entry, bound: Bound, scope: Scope, options: Options, turn: Turn
     ) -> Wanted:
         """A read as its chain keeps it: each is one of its own."""
-        wanted = self._observed(entry, bound, scope, options, turn)
-        return wanted._replace(record=wanted.record.changed(mode="read"))
+        return wanting.wanted(self.hands, entry, bound, scope, options, turn, mode=wanting.READ)
 
     def _read_record(self, entry: Entry, session: Session) -> ActionRecord:
         scope = session.scope

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import AscertainError, ContractError, InvalidArguments
 from ascertain.flow.call import Hold, Wanted
-from ascertain.flow.effects import Fetch, Look, Looked, Settle, Vet
+from ascertain.flow.effects import Fetch, Vet
 from ascertain.flow.gate import Need, Source
-from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Beside
-from ascertain.model.session import Memory, Provides, Remembered
+from ascertain.model.contract import Approval
+from ascertain.model.operations import Advanced, Beside, Reserved
+from ascertain.model.session import Memory, Needs, Provides, Remembered
 from ascertain.model.tables import State
 from ascertain.rules.context import Declaration, tangles
 from ascertain.rules.gate import Tiers
+from ascertain.runtime import wanting
 from ascertain.runtime.batching import keys_of
 from ascertain.runtime.checks import Denied, denied, denied_async
-from ascertain.runtime.gathered import Gathered
 from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.holding import hold, hold_async, waits_for_anything
 from ascertain.runtime.invoke import asked_in
+from ascertain.runtime.looks import Looks
 from ascertain.runtime.projector import Projector
-from ascertain.runtime.readiness import Readiness, own
+from ascertain.runtime.readiness import own
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, here
 from ascertain.runtime.seats import Seat
-from ascertain.runtime.wanting import held as held_back
-from ascertain.runtime.wanting import recorded
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Contexts as StoredContexts
 from ascertain.store.sessions import ProjectedContexts, SessionStore, open_sessions
@@ -41,12 +39,11 @@ if TYPE_CHECKING:
     from ascertain.runtime.calls import Calls
 from ascertain.runtime.wanting import Options
 
-POLL_S = 0.02
 DEFAULT_TTL_S = 7 * 86_400.0
 DEFAULT_LIMIT_BYTES = 65_536
 
 
-class Contexts:
+class Contexts(Looks):
     """The gate's hands: the ledger's memory of sessions, and what is under way in this process.
 
     :param ttl_s: how long a session lives after it was last used.
@@ -63,6 +60,7 @@ class Contexts:
         session_keys: Iterable[str],
         sessions: str | None = None,
     ) -> None:
+        super().__init__(hands.clock)
         self.hands = hands
         self._projected: ProjectedContexts | None = None
         self._projector = Projector()
@@ -73,10 +71,9 @@ class Contexts:
         self.tiers = tiers
         self.ttl_s = ttl_s
         self.session_keys = frozenset(session_keys)
-        self.readiness = Readiness()
-        self._looks: Gathered[Look, Looked] = Gathered(self.look)
         self._checked = -1
         self._providers: dict[str, list[Entry]] = {}
+        self._elsewhere = self.session_keys
 
     @property
     def store(self) -> StoredContexts:
@@ -88,10 +85,16 @@ class Contexts:
         for sentence in self._sessions.findings() if self._sessions is not None else ():
             log.warning("%s", sentence)
 
-    def written(self, record: ActionRecord, beside: tuple[Beside, ...]) -> None:
+    def written(self, reply: Reserved | Advanced, beside: tuple[Beside, ...]) -> None:
         """Something was committed to a session: its projection follows, beside the call."""
+        values = [one for one in reply.told if isinstance(one, Remembered)]
+        if not values:
+            return
+        record = reply.record
+        needs = next((one for one in beside if isinstance(one, Needs)), None)
+        self.recent.wrote(record, needs, values, self.hands.clock())
         projected = self._projected
-        if projected is None or not any(isinstance(one, Provides) for one in beside):
+        if projected is None:
             return
         truth = self.hands.ledger.contexts
         tenant, session = record.tenant, record.session
@@ -128,6 +131,7 @@ class Contexts:
         for entry in registry:
             for key in entry.contract.provides:
                 self._providers.setdefault(key, []).append(entry)
+        self._elsewhere = self.session_keys | self._providers.keys()
         self._checked = len(registry)
 
     def findings(self) -> list[tuple[str, str]]:
@@ -145,33 +149,45 @@ class Contexts:
 
     def need(
         self,
-        calls: Calls,
         entry: Entry,
         session: Session,
         given: Mapping[str, Any],
         options: Options,
         turn: Turn,
         seat: Seat | None,
+        values: dict[str, Any],
         *,
         is_async: bool,
     ) -> Need:
-        """What one call needs, and how an action is made of it."""
+        """What one call needs, and how an action is made of it.
+
+        :param values: where its arguments are put, once they are known; the driver calls the body
+            with them.
+        """
         self.check()
-        scope, contract = session.scope, entry.contract
+        scope, keys = session.scope, entry.context_keys
+        place = (scope.tenant, scope.session)
+        mode = wanting.READ if entry.contract.is_read else wanting.GUARD
         _refuse_fillers(entry, given)
 
         def make(filled: Mapping[str, Any], chain: str) -> tuple[Wanted, dict[str, Any]]:
             bound = entry.signature.bind((), {**given, **filled})
             keys_of(entry, bound.values)
-            wanted = recorded(self.hands, entry, bound, scope, options, turn)
-            joined = scope.chain or chain
-            if not joined and contract.provides:
-                joined = wanted.record.id  # it is the first of what may follow from it
-            return _joining(wanted, joined), bound.values
+            wanted = wanting.wanted(
+                self.hands, entry, bound, scope, options, turn, mode=mode, joins=chain
+            )
+            values.clear()  # of another order, if it is made anew
+            values.update(bound.values)
+            return wanted, values
 
         def held(keys: tuple[str, ...]) -> Wanted:
             text = canonical_native(dict(given))
-            return held_back(self.hands, entry, scope, options, turn, text, keys)
+            return wanting.held(self.hands, entry, scope, options, turn, text, keys)
+
+        def recent() -> Memory | None:
+            if self.readiness.active(place, keys):
+                return None  # what is under way is waited for
+            return self.recent.memory(place, scope.principal, keys, self.hands.clock())
 
         def sources(key: str, found: Remembered | None) -> tuple[Source, ...]:
             return self._sources(entry, key, found, is_async=is_async)
@@ -183,12 +199,15 @@ class Contexts:
             call_id=options.call_id or "",
             given=given,
             expires_at=self.hands.clock() + self.ttl_s,
-            epoch=new_id(),
+            epoch=new_id,
             tiers=self.tiers,
             sources=sources,
-            elsewhere=self.session_keys | self._providers.keys(),
+            elsewhere=self._elsewhere,
             make=make,
             held=held,
+            keys=keys,
+            recent=recent,
+            vets=partial(self._is_vetted, entry),
             seat=seat,
             named=seat is not None and options.place is not None,
         )
@@ -209,83 +228,6 @@ class Contexts:
         return tuple(sources)
 
     # -- the gate's effects ---------------------------------------------------------------------
-
-    def look(self, asked: Look) -> Looked:
-        """What the ledger remembers, and what is under way here."""
-        contexts = self.store
-        # what is under way comes first: what ends between the two is in the ledger by then
-        active = self.readiness.active((asked.tenant, asked.session), asked.keys)
-        if asked.keys:
-            memory = contexts.memory(asked.tenant, asked.session)
-        else:
-            memory = Memory(contexts.session(asked.tenant, asked.session))
-        history = contexts.history(asked.tenant, asked.session) if asked.history else []
-        called = None
-        if asked.call_id:
-            called = contexts.called(asked.tenant, asked.session, asked.call_id)
-        return Looked(memory, active, tuple(history), called)
-
-    async def look_async(self, asked: Look) -> Looked:
-        """The same; the loop is not blocked."""
-        active = self.readiness.active((asked.tenant, asked.session), asked.keys)
-        looked = await self._looks.ask(asked)
-        return looked._replace(active=active)
-
-    def settle(self, asked: Settle) -> float:
-        """Wait until there is news of a key; returns how long that was."""
-        bell = threading.Event()
-        place = (asked.look.tenant, asked.look.session)
-        began = time.monotonic()
-        with self.readiness.listening(place, bell.set):
-            while True:
-                left = asked.seconds - (time.monotonic() - began)
-                if left <= 0 or self._has_news(asked):
-                    return time.monotonic() - began
-                bell.wait(min(left, POLL_S))
-                bell.clear()
-
-    async def settle_async(self, asked: Settle) -> float:
-        """The same; the loop is not blocked."""
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        bell = asyncio.Event()
-        place = (asked.look.tenant, asked.look.session)
-        began = time.monotonic()
-
-        def ring() -> None:
-            loop.call_soon_threadsafe(bell.set)
-
-        with self.readiness.listening(place, ring):
-            while True:
-                left = asked.seconds - (time.monotonic() - began)
-                news = self._local_news(asked)
-                if news is None:
-                    news = await loop.run_in_executor(None, self._ledger_news, asked)
-                if left <= 0 or news:
-                    return time.monotonic() - began
-                try:
-                    await asyncio.wait_for(bell.wait(), min(left, POLL_S))
-                except TimeoutError:
-                    continue
-                bell.clear()
-
-    def _has_news(self, asked: Settle) -> bool:
-        local = self._local_news(asked)
-        return self._ledger_news(asked) if local is None else local
-
-    def _local_news(self, asked: Settle) -> bool | None:
-        """Whether calls of this process bring news; None: ask the ledger."""
-        place = (asked.look.tenant, asked.look.session)
-        was = asked.looked.active.get(asked.key, (0, 0))[0]
-        now = self.readiness.active(place, (asked.key,)).get(asked.key, (0, 0))[0]
-        if was != now:
-            return True
-        return False if now else None
-
-    def _ledger_news(self, asked: Settle) -> bool:
-        memory = self.store.outline(asked.look.tenant, asked.look.session)
-        return _seen(memory) != _seen(asked.looked.memory)
 
     def fetch(self, calls: Calls, asked: Fetch) -> bool:
         """Run a read for its result's sake; a refusal or an error of its own is no answer."""
@@ -338,6 +280,18 @@ class Contexts:
             return refusal
         return await hold_async(self.hands, entry, wish)
 
+    def _is_vetted(self, entry: Entry) -> bool:
+        """Whether anything has to be asked before a call of the tool, as things are now."""
+        contract = entry.contract
+        if entry.consent or entry.permission or entry.preconditions:
+            return True
+        if contract.is_read or not waits_for_anything(entry):
+            return False
+        breaking = self.hands.breaking
+        return contract.approval is not Approval.NONE or (
+            breaking.stale or not breaking.is_closed(contract)
+        )
+
     def arriving(self, beside: tuple[Beside, ...]) -> None:
         """An answer is in hand, and about to be committed with what it brings."""
         activity = own.get()
@@ -363,20 +317,3 @@ def _refuse_fillers(entry: Entry, given: Mapping[str, Any]) -> None:
                 "nothing was sent.",
                 path=name, expected="no such argument", got="a value of the caller's",
             )  # fmt: skip
-
-
-def _joining(wanted: Wanted, chain: str) -> Wanted:
-    """The same action as a member of a chain, also where it replaces an earlier one."""
-    if wanted.record.chain == chain:
-        return wanted
-    rebuild = wanted.rebuild
-
-    def rebuilt(earlier: ActionRecord) -> ActionRecord:
-        return rebuild(earlier).changed(chain=chain)
-
-    return wanted._replace(record=wanted.record.changed(chain=chain), rebuild=rebuilt)
-
-
-def _seen(memory: Memory) -> tuple[Any, ...]:
-    version = memory.session.version if memory.session is not None else 0
-    return version, memory.pledges

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
+from weakref import WeakKeyDictionary, ref
 
 if TYPE_CHECKING:
     import asyncio
 
 Q = TypeVar("Q")
 A = TypeVar("A")
+
+
+def _no_loop() -> None:
+    """Nobody has asked yet."""
 
 
 class _Line(Generic[Q, A]):
@@ -23,12 +27,16 @@ class _Line(Generic[Q, A]):
 
 
 class Gathered(Generic[Q, A]):
-    """Asks ``answer`` in a thread, for everybody who waits by then."""
+    """Asks ``answer`` in a thread, for everybody who waits by then.
 
-    def __init__(self, answer: Callable[[Q], A]) -> None:
+    :param answer: gives each question its answer, or the error that it met.
+    """
+
+    def __init__(self, answer: Callable[[Sequence[Q]], Sequence[A | Exception]]) -> None:
         self._answer = answer
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line[Q, A]]
         self._lines = WeakKeyDictionary()
+        self._latest: tuple[Callable[[], object], _Line[Q, A]] = (_no_loop, _Line())
 
     async def ask(self, question: Q) -> A:
         """The answer; the running loop is not blocked.
@@ -38,9 +46,10 @@ class Gathered(Generic[Q, A]):
         import asyncio
 
         loop = asyncio.get_running_loop()
-        line = self._lines.get(loop)
-        if line is None:
-            line = self._lines[loop] = _Line()
+        of, line = self._latest
+        if of() is not loop:
+            line = self._lines.setdefault(loop, _Line())
+            self._latest = (ref(loop), line)  # most processes have one
         future: asyncio.Future[A] = loop.create_future()
         line.waiting.append((question, future))
         if not line.working:
@@ -49,23 +58,26 @@ class Gathered(Generic[Q, A]):
         return await future
 
     def _work(self, loop: asyncio.AbstractEventLoop, line: _Line[Q, A]) -> None:
-        answered: list[tuple[asyncio.Future[A], A | None, BaseException | None]] = []
-        for _ in range(len(line.waiting)):
-            question, future = line.waiting.popleft()
-            try:
-                answered.append((future, self._answer(question), None))
-            except Exception as error:
-                answered.append((future, None, error))
+        asked = [line.waiting.popleft() for _ in range(len(line.waiting))]
+        answers: Sequence[A | Exception]
+        try:
+            answers = self._answer([question for question, _ in asked])
+        except Exception as error:
+            answers = [error] * len(asked)
+        answered = list(zip([future for _, future in asked], answers, strict=True))
         loop.call_soon_threadsafe(self._deliver, loop, line, answered)
 
     def _deliver(
-        self, loop: asyncio.AbstractEventLoop, line: _Line[Q, A], answered: list[Any]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        line: _Line[Q, A],
+        answered: list[tuple[asyncio.Future[A], A | Exception]],
     ) -> None:
-        for future, answer, error in answered:
+        for future, answer in answered:
             if future.done():
                 continue  # its caller was cancelled
-            if error is not None:
-                future.set_exception(error)
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
             else:
                 future.set_result(answer)
         line.working = bool(line.waiting)

@@ -71,7 +71,7 @@ class Hands:
         self.breaking = Breaking(ledger, clock, self._can_be_asked)
         self.committer = Committer(ledger, queue_bound=queue_bound)
         self.poke: Callable[[float], None] = _nobody
-        self.remember: Callable[[ActionRecord, tuple[Beside, ...]], None] = _nobody_remembers
+        self.remember: Callable[[Reserved | Advanced, tuple[Beside, ...]], None] = _nobody_remembers
         self.on_effect: Callable[[str, object], None] | None = None  # for crash tests
         self._settings: dict[str, tuple[str, Contract, Setting]] = {}
         self._mac: Mac | None = None
@@ -129,8 +129,9 @@ class Hands:
 
     def written(self, operation: object, reply: Reply) -> None:
         """Tell logs, the worker and the session store what was just written."""
-        if isinstance(operation, Reserve | Advance) and operation.beside:
-            self._written_beside(operation, reply)
+        if isinstance(reply, Reserved | Advanced) and reply.told:
+            assert isinstance(operation, Reserve | Advance)
+            self.remember(reply, operation.beside)
         if isinstance(operation, Advance) and isinstance(reply, Advanced):
             record = reply.record
             if record.due_at is not None and record.lease_owner is None:
@@ -181,10 +182,6 @@ class Hands:
                 "%s: %s requests left for one attempt; a client below retries by itself (action "
                 "%s)", record.tool, detail["sends"], record.id,
             )  # fmt: skip
-
-    def _written_beside(self, operation: Reserve | Advance, reply: Reply) -> None:
-        if isinstance(reply, Reserved | Advanced):
-            self.remember(reply.record, operation.beside)
 
     def _heard(self, record: ActionRecord, operation: Advance) -> None:
         """What was learned of the provider goes to the tool's breaker."""
@@ -286,5 +283,5 @@ def _nobody(_due_at: float) -> None:
     """No worker is there to be woken."""
 
 
-def _nobody_remembers(_record: ActionRecord, _beside: tuple[Beside, ...]) -> None:
+def _nobody_remembers(_reply: Reserved | Advanced, _beside: tuple[Beside, ...]) -> None:
     """No session store follows what is written."""

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 
 Place = tuple[str, str]
 """Tenant and session."""
@@ -37,31 +37,35 @@ class Readiness:
         self._calls: dict[Place, list[Activity]] = {}
         self._bells: dict[Place, list[Callable[[], None]]] = {}
 
-    @contextmanager
-    def under_way(self, place: Place, keys: Sequence[str]) -> Generator[None]:
+    def under_way(self, place: Place, keys: Sequence[str]) -> UnderWay:
         """A call that provides these keys runs inside; others see it from its first moment on."""
+        return UnderWay(self, place, Activity(frozenset(keys)))
+
+    def begin(self, place: Place, activity: Activity) -> None:
+        """A call has begun."""
         if self._pid != os.getpid():
             self._forget()
-        activity = Activity(frozenset(keys))
         with self._lock:
             self._calls.setdefault(place, []).append(activity)
-        self._ring(place)
-        token = own.set(activity)
-        try:
-            yield
-        finally:
-            own.reset(token)
-            with self._lock:
-                calls = self._calls.get(place, [])
-                if activity in calls:
-                    calls.remove(activity)
-                if not calls:
-                    self._calls.pop(place, None)
-            self._ring(place)
+            bells = self._bells.get(place)
+        _ring(bells)
+
+    def end(self, place: Place, activity: Activity) -> None:
+        """It has ended."""
+        with self._lock:
+            calls = self._calls.get(place, [])
+            if activity in calls:
+                calls.remove(activity)
+            if not calls:
+                self._calls.pop(place, None)
+            bells = self._bells.get(place)
+        _ring(bells)
 
     def active(self, place: Place, keys: Sequence[str]) -> dict[str, tuple[int, int]]:
         """For each key, how many other calls will provide it, and how many have their answer."""
         mine = own.get()
+        if place not in self._calls:
+            return {}
         with self._lock:
             calls = [one for one in self._calls.get(place, ()) if one is not mine]
         return _counted(calls, keys)
@@ -87,11 +91,27 @@ class Readiness:
                 if not bells:
                     self._bells.pop(place, None)
 
-    def _ring(self, place: Place) -> None:
-        with self._lock:
-            bells = list(self._bells.get(place, ()))
-        for ring in bells:
-            ring()
+
+class UnderWay:
+    """What :meth:`Readiness.under_way` gives: enter it once."""
+
+    __slots__ = ("_activity", "_place", "_readiness", "_token")
+
+    def __init__(self, readiness: Readiness, place: Place, activity: Activity) -> None:
+        self._readiness, self._place, self._activity = readiness, place, activity
+
+    def __enter__(self) -> None:
+        self._readiness.begin(self._place, self._activity)
+        self._token: Token[Activity | None] = own.set(self._activity)
+
+    def __exit__(self, *_: object) -> None:
+        own.reset(self._token)
+        self._readiness.end(self._place, self._activity)
+
+
+def _ring(bells: list[Callable[[], None]] | None) -> None:
+    for ring in list(bells or ()):
+        ring()
 
 
 def _counted(calls: Sequence[Activity], keys: Sequence[str]) -> dict[str, tuple[int, int]]:

@@ -42,6 +42,7 @@ class Entry:
     _json: str | None = None
     _digest: str = ""
     _roles: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] | None = None
+    _context_keys: tuple[str, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -72,10 +73,17 @@ class Entry:
             self._roles = tuple(identity), tuple(exact), tuple(wording)
         return self._roles
 
+    @property
+    def context_keys(self) -> tuple[str, ...]:
+        """Every context key that a call looks at."""
+        if self._context_keys is None:
+            self._context_keys = self.contract.context_keys
+        return self._context_keys
+
     def promise(self, **changes: Any) -> None:
         """Change the contract while the tool is being declared."""
         self.contract = replace(self.contract, **changes)
-        self._json, self._digest, self._roles = None, "", None
+        self._json, self._digest, self._roles, self._context_keys = None, "", None, None
 
     def add_lookup(self, function: Callable[[Any], Any], promise: LookupPromise) -> None:
         """Attach the look-up.

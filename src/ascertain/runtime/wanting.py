@@ -39,12 +39,8 @@ class Options(NamedTuple):
 NONE = Options()
 
 
-def recorded(
-    hands: Hands, entry: Entry, bound: Bound, scope: Scope, options: Options, turn: Turn
-) -> Wanted:
-    """The action of a call, of a write or of a read that is recorded."""
-    action = wanted(hands, entry, bound, scope, options, turn)
-    return action if not entry.contract.is_read else _of_its_own(action, mode="read")
+GUARD, READ, OBSERVE = "guard", "read", "observe"
+"""Modes of an action. Only a guarded write can be the same as another one."""
 
 
 def held(
@@ -71,11 +67,13 @@ def wanted(
     options: Options,
     turn: Turn,
     *,
-    observed: bool = False,
+    mode: str = GUARD,
+    joins: str | None = None,
 ) -> Wanted:
     """The action of a call, about to be stored.
 
-    :param observed: its intent is its own.
+    :param joins: the chain of what it has read, unless it is made in one; empty: it has read
+        nothing, and begins one if it provides something; None: it knows no context.
     """
     contract, mac = entry.contract, hands.mac
     identity, exact, wording = _digests(entry, bound)
@@ -89,12 +87,15 @@ def wanted(
     call_id, ordinal = options.call_id, options.ordinal
     parent_id = None if parent is None else parent.action_id
     send_by_at = turn.until if send_by_s is None else now + send_by_s
+    chain = scope.chain or joins or ""
+    if joins == "" and contract.provides:
+        chain = chain or action_id  # it is the first of what may follow from it
     # by position: half the time of naming two dozen fields, for every call
     record = ActionRecord(
         action_id, scope.tenant, contract.tool, scope.principal, scope.session, scope.opening,
-        scope.turn, slot, scope.chain, call_id, parent_id, None,
-        f"{intent}~{action_id}" if observed else intent, ordinal, exact, wording, key,
-        entry.contract_digest, "observe" if observed else "guard", now, send_by_at,
+        scope.turn, slot, chain, call_id, parent_id, None,
+        intent if mode == GUARD else f"{intent}~{action_id}", ordinal, exact, wording, key,
+        entry.contract_digest, mode, now, send_by_at,
         updated_at=now,
     )  # fmt: skip
     return Wanted(

@@ -246,9 +246,9 @@ class Batch(ABC):
         self._intents.add(record.intent)
         if record.contract not in self._known_contracts:
             self.new_contracts[record.contract] = operation.contract_json
-        self._write_beside(record, operation.beside)
+        told = self._write_beside(record, operation.beside)
         self._keep(prepared)
-        return Reserved(record=record, via="new")
+        return Reserved(record, "new", told)
 
     def _stored(self, wanted: ActionRecord) -> Reply | None:
         if wanted.call_id is not None:
@@ -288,11 +288,11 @@ class Batch(ABC):
             if row is None:
                 return ActionNotFound(f"There is no action {before.id} in the ledger.")
             return Lost(record=to_record(row))
-        self._write_beside(record, operation.beside)
+        told = self._write_beside(record, operation.beside)
         if operation.claim is not None:
             claims.keep(self._run, record, operation.claim)
         self._keep(prepared)
-        return Advanced(record=record)
+        return Advanced(record, told)
 
     # --------------------------------------------------------------------------------------- take
 
@@ -327,9 +327,11 @@ class Batch(ABC):
                 return Blocked(by=one, why=why)
         return None
 
-    def _write_beside(self, record: ActionRecord, beside: Sequence[Beside]) -> None:
+    def _write_beside(self, record: ActionRecord, beside: Sequence[Beside]) -> tuple[Any, ...]:
+        told: tuple[Any, ...] = ()
         for one in beside:
-            ROOMS[type(one)].write(self._run, record, one)
+            told += ROOMS[type(one)].write(self._run, record, one) or ()
+        return told
 
     def _keep(self, prepared: Prepared) -> None:
         self._events.extend(prepared.events)

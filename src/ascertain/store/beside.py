@@ -26,8 +26,8 @@ class Room(Protocol):
         """Why the operation must not be written now, as a stable code; empty where it may be."""
         ...
 
-    def write(self, run: Run, record: ActionRecord, beside: Any, /) -> None:
-        """Write what comes beside the action, which is written."""
+    def write(self, run: Run, record: ActionRecord, beside: Any, /) -> tuple[Any, ...] | None:
+        """Write what comes beside the action, which is written; returns what there is to tell."""
         ...
 
 

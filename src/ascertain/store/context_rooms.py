@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascertain.model.action import ActionRecord
-from ascertain.model.session import Needs, Provides, StillNeeds
+from ascertain.model.session import Kept, Needs, Provides, Remembered, StillNeeds
 from ascertain.rules.context import TOO_LARGE
 
 if TYPE_CHECKING:
@@ -23,9 +23,10 @@ class NeedsRoom:
         """Why the action must not be stored: ``foreign_session``, ``session_expired``, or
         ``stale_context``.
         """
-        for _, _, principal, _, _, _, _, expires_at in run(
-            "session_of", record.tenant, record.session
-        ):
+        rows = run("session_of", record.tenant, record.session)
+        if not rows and not needs.opens:
+            return STALE  # it was there when the gate looked
+        for _, _, principal, _, _, _, _, expires_at in rows:
             if principal != record.principal:
                 return FOREIGN
             if expires_at <= needs.now:
@@ -35,14 +36,13 @@ class NeedsRoom:
     def write(self, run: Run, record: ActionRecord, needs: Needs) -> None:
         """The session is there from now on, and says which keys the action will bring."""
         tenant, session = record.tenant, record.session
-        run(
-            "open_session", tenant, session, record.principal, needs.epoch, needs.now,
-            needs.expires_at,
-        )  # fmt: skip
-        if needs.pledges:
-            ((_, _, _, version, *_),) = run("session_of", tenant, session)
-            for key in needs.pledges:
-                run("put_pledge", tenant, session, key, record.id, version)
+        if needs.opens:
+            run(
+                "open_session", tenant, session, record.principal, needs.epoch, needs.now,
+                needs.expires_at,
+            )  # fmt: skip
+        for key in needs.pledges:
+            run("put_pledge", tenant, session, key, record.id)
 
 
 class StillNeedsRoom:
@@ -69,54 +69,69 @@ class ProvidesRoom:
         """Never."""
         return ""
 
-    def write(self, run: Run, record: ActionRecord, brought: Provides) -> None:
+    def write(self, run: Run, record: ActionRecord, brought: Provides) -> tuple[Remembered, ...]:
         """Each value at the next version; one that comes late is kept and does not count.
 
-        Late is a value whose provider had been asked before a newer one was written.
+        Late is a value whose provider had been asked before a newer one was written. Tells what was
+        written: nothing where nobody opened the session, for it was only observed.
         """
         tenant, session = record.tenant, record.session
-        for kept in brought.values:
-            base = brought.base
-            if base is None:
-                pledges = run("pledge_base", tenant, session, kept.key, record.id)
-                base = pledges[0][0] if pledges else 0
-            run("drop_pledges", tenant, session, kept.key, record.id)
-            ((current,),) = run("context_version", tenant, session, kept.key)
-            counted = run("next_version", tenant, session)
-            if not counted:
-                continue  # nobody opened the session: it was only observed
-            ((version,),) = counted
-            value, why = kept.value, kept.why
-            if value is not None:
-                ((others,),) = run("context_bytes", tenant, session, kept.key)
-                if others + len(value.encode()) > brought.limit_bytes:
-                    value, why = None, TOO_LARGE
-            late = int(current > base)
-            run(
-                "put_context", tenant, session, kept.key, version, value, why, record.id,
-                record.chain, late, brought.began_at, brought.now, len((value or "").encode()),
+        bases = [_base(run, record, brought, kept.key) for kept in brought.values]
+        sizes = [bytes_of(kept.value) for kept in brought.values]
+        counted = run("next_version", tenant, session, len(bases), sum(sizes))
+        if not counted:
+            return ()
+        ((version, held),) = counted
+        version -= len(bases)
+        full = held > brought.limit_bytes  # perhaps: what was overwritten is among it
+        written: list[Remembered] = []
+        for kept, base in zip(brought.values, bases, strict=True):
+            version += 1
+            key, value, why = _that_fits(run, record, brought, kept) if full else kept
+            size = bytes_of(value)
+            ((late, older),) = run(
+                "put_context", tenant, session, key, version, value, why, record.id,
+                record.chain, base, brought.began_at, brought.now, size,
             )  # fmt: skip
-            _prune(run, tenant, session, kept.key, current if late else version)
+            if older > KEPT_VERSIONS:
+                run("forget_context", tenant, session, key, KEPT_VERSIONS)
+            written.append(Remembered(
+                key, version, value, why, record.id, record.chain, late, brought.began_at,
+                brought.now, 0, record.tool,
+            ))  # fmt: skip
+        if full:
+            run("session_holds", tenant, session)
+        return tuple(written)
+
+
+def bytes_of(value: str | None) -> int:
+    """How much of what a session may remember a value takes."""
+    return 0 if value is None else len(value.encode())
+
+
+def _that_fits(run: Run, record: ActionRecord, brought: Provides, kept: Kept) -> Kept:
+    """The value, or why there is none, beside what the session remembers of other keys."""
+    if kept.value is None:
+        return kept
+    ((others,),) = run("context_bytes", record.tenant, record.session, kept.key)
+    fits = others + bytes_of(kept.value) <= brought.limit_bytes
+    return kept if fits else Kept(kept.key, None, TOO_LARGE)
+
+
+def _base(run: Run, record: ActionRecord, brought: Provides, key: str) -> int:
+    """The session's version when the provider of a key was asked; its pledge is fulfilled."""
+    if brought.base is not None:
+        return brought.base
+    pledged = run("drop_pledge", record.tenant, record.session, key, record.id)
+    return int(pledged[0][0]) if pledged else 0
 
 
 def _changed(run: Run, record: ActionRecord, read: tuple[tuple[str, int], ...]) -> str:
-    """Whether a key has another version now, or an open action that will bring one."""
-    if not read:
-        return ""
-    tenant, session = record.tenant, record.session
+    """Whether a key has another version now, its value was taken back, or an open action will
+    bring another.
+    """
     for key, version in read:
-        ((current,),) = run("context_version", tenant, session, key)
-        if current != version:
-            return STALE
-    seen = dict(read)
-    for key, action_id, base, _, _ in run("pledges_of", tenant, session):
-        if key in seen and base >= seen[key] and action_id != record.id:
+        rows = run("context_stand", record.tenant, record.session, key, version, record.id)
+        if rows != [(version, 0, 0)]:
             return STALE
     return ""
-
-
-def _prune(run: Run, tenant: str, session: str, key: str, current: int) -> None:
-    """Keep the newest values, and the current one whatever its age."""
-    old: list[tuple[Any, ...]] = run("kept_version", tenant, session, key, KEPT_VERSIONS)
-    if old:
-        run("forget_context", tenant, session, key, old[0][0], current)

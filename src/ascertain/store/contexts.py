@@ -29,6 +29,12 @@ class LedgerContexts:
             row = first(run("session_of", tenant, session))
         return None if row is None else SessionRecord(*row)
 
+    def sessions(self, places: Sequence[tuple[str, str]]) -> list[SessionRecord | None]:
+        """The same of many, by tenant and session."""
+        with self._access.asking() as run:
+            rows = [first(run("session_of", *place)) for place in places]
+        return [None if row is None else SessionRecord(*row) for row in rows]
+
     def memory(self, tenant: str, session: str) -> Memory:
         """What is known now; one moment for all of it."""
         return self._read(tenant, session, whole=True)
@@ -81,7 +87,7 @@ class LedgerContexts:
                 return rooms.FOREIGN
             if row is not None and row[7] <= now:
                 return rooms.EXPIRED
-            kept = {value.key: len((value.value or "").encode()) for value in values}
+            kept = {value.key: rooms.bytes_of(value.value) for value in values}
             current = run("context_now", tenant, name)
             others = sum(len((old[2] or "").encode()) for old in current if old[0] not in kept)
             if others + sum(kept.values()) > limit_bytes:
@@ -89,12 +95,11 @@ class LedgerContexts:
             opened = (tenant, name, session.principal, session.epoch, now, session.expires_at)
             run("open_session", *opened)
             for value in values:
-                version = run("next_version", tenant, name)[0][0]
-                said = (value.value, value.why, "", "", 0, now, now, kept[value.key])
+                size = kept[value.key]
+                version = run("next_version", tenant, name, 1, size)[0][0]
+                said = (value.value, value.why, "", "", version, now, now, size)
                 run("put_context", tenant, name, value.key, version, *said)
-                old = first(run("kept_version", tenant, name, value.key, rooms.KEPT_VERSIONS))
-                if old is not None:
-                    run("forget_context", tenant, name, value.key, old[0], version)
+                run("forget_context", tenant, name, value.key, rooms.KEPT_VERSIONS)
         return ""
 
     def renew(self, session: SessionRecord, *, now: float) -> bool:

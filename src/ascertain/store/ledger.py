@@ -88,6 +88,10 @@ class Contexts(Protocol):
         """Whose it is, at which version; None: nothing is remembered of it."""
         ...
 
+    def sessions(self, places: Sequence[tuple[str, str]]) -> list[SessionRecord | None]:
+        """The same of many, by tenant and session."""
+        ...
+
     def memory(self, tenant: str, session: str) -> Memory:
         """What is known now; one moment for all of it."""
         ...

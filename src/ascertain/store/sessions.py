@@ -72,6 +72,10 @@ class ProjectedContexts:
         """Whose it is, at which version; the ledger's."""
         return self._truth.session(tenant, session)
 
+    def sessions(self, places: Sequence[tuple[str, str]]) -> list[SessionRecord | None]:
+        """The same of many; the ledger's."""
+        return self._truth.sessions(places)
+
     def outline(self, tenant: str, session: str) -> Memory:
         """What is known now, without the values."""
         return self._truth.outline(tenant, session)

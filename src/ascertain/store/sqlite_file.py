@@ -15,7 +15,9 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
+from typing import Any, cast
 
 from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError, LedgerLocked, LedgerNewer
 from ascertain.model.tables import NOTES, RULES
@@ -28,9 +30,19 @@ QUERIES = {
     name: query.expanded(action=COLUMNS)
     for name, query in load_queries("queries.sql", "sqlite.sql").items()
 }
+
+
+def _picker(places: tuple[int, ...]) -> Callable[[tuple[object, ...]], Any] | None:
+    """What puts values in their places; None where they are in order."""
+    if places == tuple(range(len(places))):
+        return None
+    pick: Any = itemgetter(*places)
+    return cast("Callable[[tuple[object, ...]], Any]", pick)
+
+
 # With `?` and not `?1`, which some releases of Python take for a name, and warn each time.
 _FORMS = {
-    name: (query.placed("?"), query.places())
+    name: (query.placed("?"), _picker(query.places()))
     for name, query in QUERIES.items()
     if query.parameters != ("*",)
 }
@@ -58,8 +70,8 @@ _RULE_ROWS = sorted(
 
 def run(db: sqlite3.Connection, name: str, *values: object) -> sqlite3.Cursor:
     """Run a named query with the values of its parameters, in the order that it announces."""
-    text, order = _FORMS[name]
-    return db.execute(text, [values[place] for place in order])
+    text, pick = _FORMS[name]
+    return db.execute(text, values if pick is None else pick(values))
 
 
 def insert_many(db: sqlite3.Connection, name: str, rows: Sequence[Sequence[object]]) -> None:

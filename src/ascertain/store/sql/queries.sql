@@ -321,8 +321,22 @@ WHERE excluded.seen_at - session.seen_at >= CASE
     WHEN excluded.expires_at - excluded.seen_at < 1200 THEN (excluded.expires_at - excluded.seen_at) / 20
     ELSE 60 END;
 
--- name: next_version (tenant, id)
-UPDATE session SET version = version + 1 WHERE tenant = :tenant AND id = :id RETURNING version;
+-- name: next_version (tenant, id, count, bytes)
+-- The last of so many new versions, and the most that the session's values may hold together by now.
+UPDATE session SET version = version + :count, held = held + :bytes
+WHERE tenant = :tenant AND id = :id RETURNING version, held;
+
+-- name: session_holds (tenant, id)
+-- Counts what the current values hold.
+UPDATE session SET held = (
+    SELECT coalesce(sum(c.bytes), 0) FROM context c
+    WHERE c.tenant = :tenant AND c.session = :id AND c.superseded = 0
+      AND c.version = (
+        SELECT max(o.version) FROM context o
+        WHERE o.tenant = c.tenant AND o.session = c.session AND o."key" = c."key" AND o.superseded = 0
+      )
+  )
+WHERE tenant = :tenant AND id = :id;
 
 -- name: context_now (tenant, session)
 -- The current value of each key, and whether its writer was undone since.
@@ -344,10 +358,21 @@ FROM context c LEFT JOIN action a ON a.id = c.writer
 WHERE c.tenant = :tenant AND c.session = :session
 ORDER BY c.version;
 
--- name: context_version (tenant, session, key)
--- The version of the current value; 0 where there is none.
-SELECT coalesce(max(version), 0) FROM context
-WHERE tenant = :tenant AND session = :session AND "key" = :key AND superseded = 0;
+-- name: context_stand (tenant, session, key, version, action_id)
+-- The current version, whether its writer was undone since, and whether another action that is still
+-- open will bring what comes after that one.
+SELECT c.version,
+    coalesce((SELECT 1 FROM action a WHERE a.id = c.writer AND a.state = 'compensated'), 0),
+    coalesce((
+        SELECT 1 FROM pledge p JOIN action a ON a.id = p.action_id
+        WHERE p.tenant = :tenant AND p.session = :session AND p."key" = :key
+          AND p.action_id <> :action_id AND p.base >= :version
+          AND a.state IN ('prepared', 'sent', 'unknown', 'rejected') AND a.final = 0
+        LIMIT 1
+    ), 0)
+FROM context c
+WHERE c.tenant = :tenant AND c.session = :session AND c."key" = :key AND c.superseded = 0
+ORDER BY c.version DESC LIMIT 1;
 
 -- name: context_bytes (tenant, session, key)
 -- How much the current values of the other keys hold together.
@@ -358,32 +383,45 @@ WHERE c.tenant = :tenant AND c.session = :session AND c."key" <> :key AND c.supe
     WHERE o.tenant = c.tenant AND o.session = c.session AND o."key" = c."key" AND o.superseded = 0
   );
 
--- name: put_context (tenant, session, key, version, value, why, writer, chain, superseded, began_at, at, bytes)
+-- name: put_context (tenant, session, key, version, value, why, writer, chain, base, began_at, at, bytes)
+-- It comes late where one that is newer than the base counts. Gives whether it did, and how many older
+-- ones are kept.
 INSERT INTO context (tenant, session, "key", version, value, why, writer, chain, superseded, began_at, at, bytes)
-VALUES (:tenant, :session, :key, :version, :value, :why, :writer, :chain, :superseded, :began_at, :at, :bytes);
+VALUES (:tenant, :session, :key, :version, :value, :why, :writer, :chain, (
+        SELECT count(*) FROM (
+            SELECT 1 FROM context WHERE tenant = :tenant AND session = :session AND "key" = :key
+              AND version > :base AND superseded = 0 LIMIT 1
+        ) AS newer
+    ), :began_at, :at, :bytes)
+RETURNING superseded, (
+    SELECT count(*) FROM context o
+    WHERE o.tenant = context.tenant AND o.session = context.session AND o."key" = context."key"
+      AND o.version < context.version
+  );
 
--- name: forget_context (tenant, session, key, version, current)
--- All up to a version, but the current value.
+-- name: forget_context (tenant, session, key, kept)
+-- All but the newest ones, and the current value whatever its age.
 DELETE FROM context
-WHERE tenant = :tenant AND session = :session AND "key" = :key AND version <= :version
-  AND version <> :current;
+WHERE tenant = :tenant AND session = :session AND "key" = :key
+  AND version <= (
+    SELECT o.version FROM context o
+    WHERE o.tenant = :tenant AND o.session = :session AND o."key" = :key
+    ORDER BY o.version DESC LIMIT 1 OFFSET :kept
+  )
+  AND version <> (
+    SELECT coalesce(max(o.version), 0) FROM context o
+    WHERE o.tenant = :tenant AND o.session = :session AND o."key" = :key AND o.superseded = 0
+  );
 
--- name: kept_version (tenant, session, key, kept)
--- The newest version that is beyond the number of those that are kept.
-SELECT version FROM context WHERE tenant = :tenant AND session = :session AND "key" = :key
-ORDER BY version DESC LIMIT 1 OFFSET :kept;
-
--- name: put_pledge (tenant, session, key, action_id, base)
+-- name: put_pledge (tenant, session, key, action_id)
 INSERT INTO pledge (tenant, session, "key", action_id, base)
-VALUES (:tenant, :session, :key, :action_id, :base) ON CONFLICT DO NOTHING;
+SELECT tenant, id, :key, :action_id, version FROM session WHERE tenant = :tenant AND id = :session
+ON CONFLICT DO NOTHING;
 
--- name: pledge_base (tenant, session, key, action_id)
-SELECT base FROM pledge
-WHERE tenant = :tenant AND session = :session AND "key" = :key AND action_id = :action_id;
-
--- name: drop_pledges (tenant, session, key, action_id)
+-- name: drop_pledge (tenant, session, key, action_id)
 DELETE FROM pledge
-WHERE tenant = :tenant AND session = :session AND "key" = :key AND action_id = :action_id;
+WHERE tenant = :tenant AND session = :session AND "key" = :key AND action_id = :action_id
+RETURNING base;
 
 -- name: pledges_of (tenant, session)
 -- Pledges of actions that are still open.
@@ -417,10 +455,10 @@ DELETE FROM context WHERE tenant = :tenant AND session = :session;
 DELETE FROM pledge WHERE tenant = :tenant AND session = :session;
 
 -- name: session_cleared (tenant, id, now)
-UPDATE session SET cleared_at = :now WHERE tenant = :tenant AND id = :id;
+UPDATE session SET cleared_at = :now, held = 0 WHERE tenant = :tenant AND id = :id;
 
 -- name: renew_session (tenant, id, principal, epoch, now, expires_at)
-UPDATE session SET epoch = :epoch, version = version + 1, opened_at = :now, seen_at = :now,
+UPDATE session SET epoch = :epoch, version = version + 1, held = 0, opened_at = :now, seen_at = :now,
     expires_at = :expires_at, cleared_at = NULL
 WHERE tenant = :tenant AND id = :id AND principal = :principal;
 -- name: breakers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from ascertain.model.action import ActionRecord, Draft
@@ -161,6 +162,46 @@ class ContextRules:
         assert submit(ledger, use, Blocked).why == "stale_context"
         submit(ledger, reject(change), Advanced)
         submit(ledger, use, Reserved)
+
+    def test_nothing_is_stored_on_what_was_taken_back(self, ledger: Ledger) -> None:
+        """The version is the current one, but its writer was undone since it was read."""
+        record = done(ledger, begun(ledger, "first", "order_id"), order_id="A1")
+        use = _with(reserve_sent(wanted("use")), (needs(("order_id", 1)),))
+        submit(ledger, advance(record, Event.COMPENSATE, State.COMPENSATED), Advanced)
+        assert submit(ledger, use, Blocked).why == "stale_context"
+
+    def test_a_session_that_the_gate_saw_is_not_made_again(self, ledger: Ledger) -> None:
+        """It says so, where there is none after all; and puts no end off that is not due."""
+        seen = replace(needs(), opens=False)
+        use = _with(reserve_sent(wanted("use")), (seen,))
+        assert submit(ledger, use, Blocked).why == "stale_context"
+        begun(ledger)
+        before = ledger.contexts.sessions([("", "chat-42"), ("", "chat-43")])
+        later = _with(reserve_sent(wanted("later")), (replace(seen, now=NOW + 1800),))
+        submit(ledger, later, Reserved)
+        assert ledger.contexts.sessions([("", "chat-42"), ("", "chat-43")]) == before
+        assert before[1] is None
+
+    def test_what_was_written_beside_is_told(self, ledger: Ledger) -> None:
+        """Each value with its version, as the ledger remembers it."""
+        record = begun(ledger, "intent-1", "order_id", "page")
+        reply = submit(
+            ledger, _with(confirm(record), (brings(order_id="A1", page="x" * LIMIT),)), Advanced
+        )
+        assert reply.told == tuple(ledger.contexts.history("", "chat-42"))
+        assert [(value.version, value.why) for value in reply.told] == [(1, ""), (2, "too_large")]
+        assert submit(ledger, reserve_sent(wanted("plain")), Reserved).told == ()
+
+    def test_what_is_overwritten_counts_no_more(self, ledger: Ledger) -> None:
+        """However often a value is written, the limit is on what is current."""
+        for serial in range(12):
+            done(ledger, begun(ledger, f"page-{serial}", "page"), page="x" * (LIMIT // 3))
+            done(ledger, begun(ledger, f"order-{serial}", "order_id"), order_id="y" * (LIMIT // 3))
+        assert {key: len(value) for key, value in now_known(ledger).items()} == {
+            "page": LIMIT // 3, "order_id": LIMIT // 3,
+        }  # fmt: skip
+        done(ledger, begun(ledger, "wide", "wide"), wide="z" * (LIMIT // 3 + 9))
+        assert now_known(ledger)["wide"] is None, "with the other two it is too much"
 
     def test_a_late_first_send_looks_again(self, ledger: Ledger) -> None:
         """By what stands in its first event."""
