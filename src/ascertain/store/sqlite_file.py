@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError, LedgerLocked, LedgerNewer
 from ascertain.model.tables import NOTES, RULES
@@ -32,12 +32,11 @@ QUERIES = {
 }
 
 
-def _picker(places: tuple[int, ...]) -> Callable[[tuple[object, ...]], Any] | None:
+def _picker(places: tuple[int, ...]) -> Callable[[Sequence[object]], Sequence[Any]] | None:
     """What puts values in their places; None where they are in order."""
     if places == tuple(range(len(places))):
         return None
-    pick: Any = itemgetter(*places)
-    return cast("Callable[[tuple[object, ...]], Any]", pick)
+    return itemgetter(*places)  # pyright: ignore[reportUnknownVariableType]
 
 
 # With `?` and not `?1`, which some releases of Python take for a name, and warn each time.
