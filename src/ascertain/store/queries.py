@@ -7,9 +7,11 @@ uses ``:owner``. A later file says what a backend must say otherwise, under the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from operator import itemgetter
+from typing import Any
 
 _HEAD = re.compile(r"^-- name: (\w+)(?: \(([^)]*)\))?$")
 _PARAMETER = re.compile(r"(?<!:):(\w+)")
@@ -47,6 +49,13 @@ class Query:
         if set(used) != set(self.parameters):
             raise ValueError(f"Query {self.name}: {sorted(set(used) ^ set(self.parameters))}?")
         return tuple(self.parameters.index(name) for name in used)
+
+    def picker(self) -> Callable[[Sequence[object]], Sequence[Any]] | None:
+        """What puts the announced parameters in their places; None where they are in order."""
+        places = self.places()
+        if places == tuple(range(len(places))):
+            return None
+        return itemgetter(*places)  # pyright: ignore[reportUnknownVariableType]
 
     def expanded(self, **macros: str) -> Query:
         """The query with its macros filled in; unknown ones stay for later."""

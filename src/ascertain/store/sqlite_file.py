@@ -15,9 +15,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError, LedgerLocked, LedgerNewer
 from ascertain.model.tables import NOTES, RULES
@@ -30,18 +28,9 @@ QUERIES = {
     name: query.expanded(action=COLUMNS)
     for name, query in load_queries("queries.sql", "sqlite.sql").items()
 }
-
-
-def _picker(places: tuple[int, ...]) -> Callable[[Sequence[object]], Sequence[Any]] | None:
-    """What puts values in their places; None where they are in order."""
-    if places == tuple(range(len(places))):
-        return None
-    return itemgetter(*places)  # pyright: ignore[reportUnknownVariableType]
-
-
 # With `?` and not `?1`, which some releases of Python take for a name, and warn each time.
 _FORMS = {
-    name: (query.placed("?"), _picker(query.places()))
+    name: (query.placed("?"), query.picker())
     for name, query in QUERIES.items()
     if query.parameters != ("*",)
 }
