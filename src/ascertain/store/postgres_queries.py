@@ -15,7 +15,7 @@ from ascertain.store.rows import COLUMNS, MOVING
 _FLOAT = "double precision"
 _FLOATS = ("at", "before", "closed_before", "now", "probe_until", "since", "until")
 _INTEGERS = (
-    "base", "before_n", "bytes", "count", "current", "fence", "idle_ms", "kept", "limit", "lock", "lock_ms",
+    "base", "before_n", "bytes", "count", "fence", "idle_ms", "kept", "limit", "lock", "lock_ms",
     "n", "open_only", "position", "review_only", "statement_ms", "superseded", "unless_final",
     "version",
 )  # fmt: skip
