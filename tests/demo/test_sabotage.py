@@ -20,6 +20,7 @@ HOW = {
     "forget-doubt": {"columns": 170},
     "drop-fence": {"as_json": True},
     "forget-direction": {"columns": 100},
+    "stale-context": {"columns": 120},
 }
 FINDINGS = {
     "new-key": [
@@ -44,6 +45,7 @@ FINDINGS = {
         r"^NoForwardSend: notice had 1 forward send after the chain had turned \(G600\)$",
         r"^NoForwardSend: by the ledger, send_notice: sent forward after its chain had turned$",
     ],
+    "stale-context": [r"^NeverStaleContext: \d+ effects? for orders? that nobody meant: P"],
 }
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -35,6 +35,7 @@ PROVIDERS = {
     "tickets": Provider(),
     "listed": Provider(honours_key=False),
     "blind": Provider(honours_key=False, lookup=False),
+    "keyed": Provider(lookup=False),
 }
 REFUSALS = [
     RefusalRule(code=code, kind="already_exists", related_path="error.ref")
@@ -186,6 +187,21 @@ def test_a_case_is_opened_and_nothing_is_sent_twice(desk, world, order):
     assert desk.app.ledger.events(ticket.id)
     assert desk.app.recover() == 0
     assert len(desk.posts(order)) == 1
+
+
+@shows("the request is lost, there is only a key")
+@pytest.mark.parametrize("promised, state", [("0.3s", State.REJECTED), (None, State.UNKNOWN)])
+def test_a_refusal_of_a_late_repeat_speaks_for_all_where_that_is_promised(
+    desk, world, order, promised, state
+):
+    """Refused at once it says nothing of the attempt before; refused later it says all."""
+    world.script("keyed", {"order": order}, ["request_lost", *["business_refusal"] * 4])
+    create = desk.tool("keyed", refusal_final_after=promised, refusals=REFUSALS)
+    with desk.session():
+        assert create(order_id=order).state is State.UNKNOWN
+    record = desk.recover()
+    assert (record.state, world.count("keyed", order=order)) == (state, 0)
+    assert (record.review is None) is (state is State.REJECTED), "else a person decides"
 
 
 @shows("429 or 503 with a wait beyond the budget")

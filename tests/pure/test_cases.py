@@ -40,7 +40,7 @@ def event(n, at, detail):
 
 def test_a_case_has_a_deadline_though_nobody_set_one():
     case = handed(record(state=State.UNKNOWN, review="asked", review_at=NOW), [])
-    assert case == ("", NOW + REVIEW_WITHIN_S, (), ())
+    assert case == ("", NOW + REVIEW_WITHIN_S, (), (), ())
 
 
 def test_the_newest_word_counts_and_none_from_before_the_case_was_opened():
@@ -52,7 +52,7 @@ def test_the_newest_word_counts_and_none_from_before_the_case_was_opened():
         event(5, NOW + 3, {"owner": "wang", "request_id": "req-2"}),
     ]
     case = handed(record(state=State.CONFIRMED, review="asked", review_at=NOW), events)
-    assert case == ("wang", NOW + 60, ("kept",), ("req-1", "req-2"))
+    assert case == ("wang", NOW + 60, ("kept",), ("req-1", "req-2"), ())
 
 
 def test_a_case_that_is_given_away_stays_the_same_case():

@@ -22,8 +22,10 @@ from ascertain import (
     Refused,
     State,
 )
+from ascertain.cli import main
 from ascertain.errors import ContractError, InvalidArguments
 from ascertain.model.outcome import Effect
+from ascertain.report.cases import cases
 from ascertain.rules.items import ItemState, whole
 from tests.ledgers import ledger_url
 
@@ -138,6 +140,57 @@ def test_req_U08_a_refusal_that_may_be_tried_again_is_said_of_its_item(app):
     ]  # fmt: skip
 
 
+def test_req_U08_items_that_were_refused_for_a_while_are_handed_to_a_person_by_name(app, capsys):
+    """Under the batch's key they cannot be asked for again: it speaks of all its items."""
+    later = Refused("BUSY", kind="throttled", retryable=True)
+    warehouse = Warehouse(app, Items({"A": TAKEN, "B": later, "C": NO, "D": later}))
+    action = warehouse.call("A", "B", "C", "D")
+    assert (action.state, action.record.review) == (State.CONFIRMED, "items_later")
+    assert action.say() == "Part of the orders is submitted; some items were not taken for now."
+    facts = action.facts()
+    assert facts["workflow_state"] == "partially_completed"
+    assert facts["next_allowed"] == ["call_again", "ask_person"]
+    (case,) = cases(app.ledger, app.hands.clock())
+    assert (case.handed.items, case.verdicts) == (("B", "D"), ("confirmed",))
+    main(["review", "show", action.id, "--ledger", app.url])
+    assert "not taken for now: B, D" in " ".join(capsys.readouterr().out.split())
+
+    rest = Warehouse(Ascertain(app.url, worker="none"), Items({"B": TAKEN, "D": TAKEN}))
+    again = rest.call("B", "D")
+    assert (again.state, again.key == action.key) == (State.CONFIRMED, False)
+    app.resolve(action.id, confirmed="asked for again", evidence="see the second call")
+    assert list(cases(app.ledger, app.hands.clock())) == []
+    assert app.action(action.id).state is State.CONFIRMED
+    rest.app.close()
+
+
+def test_req_U08_a_look_up_that_leaves_items_open_tells_of_those_that_it_found(app):
+    """And takes nothing back of what is known already."""
+    warehouse = Warehouse(
+        app, Items({"A": TAKEN, "B": LATER, "C": LOST}),
+        FoundItems({"A": Absent, "B": Found("T2"), "C": Processing()}),
+    )  # fmt: skip
+    action = warehouse.call("A", "B", "C")
+    app.hands.clock = Later(app.hands.clock, 60)
+    app.recover()
+    assert warehouse.asked
+    action = action.refresh()
+    assert action.state is State.UNKNOWN
+    assert [(item["item"], item["state"], item.get("provider_ref")) for item in action.items] == [
+        ("A", "confirmed", "T1"), ("B", "confirmed", "T2"), ("C", "accepted", None),
+    ]  # fmt: skip
+
+
+class Later:
+    """The ledger's clock, put ahead."""
+
+    def __init__(self, clock, by_s):
+        self.clock, self.by_s = clock, by_s
+
+    def __call__(self):
+        return self.clock() + self.by_s
+
+
 def test_req_U08_an_item_that_nobody_asked_for_makes_the_whole_answer_doubtful(app):
     action = Warehouse(app, Items({"A": TAKEN, "Z": TAKEN})).call("A", "B")
     assert action.state is State.UNKNOWN
@@ -157,10 +210,18 @@ def test_req_U08_an_answer_that_does_not_tell_of_the_items_confirms_nothing(app)
             FoundItems({"A": Found("T1"), "B": Refused("SHIPPED")}), State.CONFIRMED,
             ["confirmed", "rejected"],
         ),
-        (FoundItems({"A": Refused("SHIPPED"), "B": Refused("GONE")}), State.REJECTED, []),
-        (FoundItems({"A": Found("T1"), "B": Absent}), State.UNKNOWN, []),
-        (FoundItems({"A": Found("T1")}), State.UNKNOWN, []),
-        (FoundItems({"A": Found("T1"), "B": Processing()}), State.UNKNOWN, []),
+        (
+            FoundItems({"A": Refused("SHIPPED"), "B": Refused("GONE")}), State.REJECTED,
+            ["rejected", "rejected"],
+        ),
+        (
+            FoundItems({"A": Found("T1"), "B": Absent}), State.UNKNOWN, ["confirmed", "unknown"],
+        ),
+        (FoundItems({"A": Found("T1")}), State.UNKNOWN, ["confirmed", "unknown"]),
+        (
+            FoundItems({"A": Found("T1"), "B": Processing()}), State.UNKNOWN,
+            ["confirmed", "accepted"],
+        ),
     ],
 )  # fmt: skip
 def test_req_U08_a_lost_batch_is_settled_by_a_look_up_that_tells_of_each_item(

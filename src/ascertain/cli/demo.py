@@ -17,7 +17,7 @@ def command(
         typer.Option(
             metavar="NAME",
             help="Break one rule, and see it noticed: new-key, blind-resend, say-failed, "
-            "forget-doubt, drop-fence, forget-direction.",
+            "forget-doubt, drop-fence, forget-direction, stale-context.",
         ),
     ] = None,
     no_color: Annotated[bool, typer.Option("--no-color", help="Without colour.")] = False,

@@ -164,6 +164,8 @@ def _facts(case: Case) -> list[tuple[str, Cell]]:
     ]
     if record.chain:
         rows.append(("chain", record.chain))
+    if handed.items:
+        rows.append(("items", f"not taken for now: {', '.join(handed.items)}"))
     if record.provider_ref or record.related_ref:
         rows.append(("reference", record.provider_ref or f"existing {record.related_ref}"))
     if handed.request_ids:

@@ -11,8 +11,8 @@ def run_demo(
     """Play the stories, and judge them by the providers' own books.
 
     :param sabotage: one rule of the library to replace (``new-key``, ``blind-resend``,
-        ``say-failed``, ``forget-doubt``, ``drop-fence``, ``forget-direction``); then
-        only the story that it breaks is played.
+        ``say-failed``, ``forget-doubt``, ``drop-fence``, ``forget-direction``,
+        ``stale-context``); then only the story that it breaks is played.
     :param json_out: print the whole report as JSON, and nothing else.
     :param colour: None: as the terminal and ``NO_COLOR`` say.
     :returns: 0 if everything agrees, 1 if anything does not.

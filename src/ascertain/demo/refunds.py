@@ -16,6 +16,7 @@ import httpx
 
 from ascertain import Absent, Ascertain, Budget, Found, key
 from ascertain.demo.places import PAYMENT, Places
+from ascertain.demo.sabotage import SABOTAGES
 from ascertain.demo.telling import Told, tell
 from ascertain.rules.gate import Tiers
 
@@ -103,7 +104,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument("places", help="file that says where everything is")
     parser.add_argument("story", help="which story these conversations are of")
     parser.add_argument("orders", nargs="+", metavar="ORDER")
+    parser.add_argument("--sabotage", choices=sorted(SABOTAGES))
     args = parser.parse_args(argv)
+    if args.sabotage:
+        SABOTAGES[args.sabotage].apply()
     asyncio.run(play(Places.read(args.places), args.story, args.orders))
     return 0
 

@@ -14,8 +14,10 @@ from typing import Any
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advance
 from ascertain.model.outcome import Effect, Kind, Outcome
+from ascertain.model.session import KeyState
 from ascertain.rules import identity
 from ascertain.rules.decide import Decision, Reason, View, What
+from ascertain.rules.gate import KeyFacts
 from ascertain.store.ledger import Operation, Reply
 from ascertain.store.sqlite import SqliteLedger
 
@@ -128,6 +130,13 @@ def _forget_direction() -> None:
     _wrap(["ascertain.rules.chain.gate", "ascertain.rules.chain.blocks"], broken)
 
 
+def _stale_context() -> None:
+    def broken(right: Callable[[KeyFacts], KeyState]) -> Callable[[KeyFacts], KeyState]:
+        return lambda seen: right(seen._replace(executing=0, pending=0))
+
+    _wrap(["ascertain.flow.gate.key_state"], broken)
+
+
 SABOTAGES: Mapping[str, Sabotage] = {
     "new-key": Sabotage(
         rule="one intent, one key: each repeat now goes out under a key of its own",
@@ -158,5 +167,10 @@ SABOTAGES: Mapping[str, Sabotage] = {
         rule="a wish that is being undone sends nothing forward: now its next step goes out",
         story="g",
         apply=_forget_direction,
+    ),
+    "stale-context": Sabotage(
+        rule="what is being looked up is waited for: now what the session knew before is used",
+        story="i",
+        apply=_stale_context,
     ),
 }

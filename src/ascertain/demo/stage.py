@@ -59,12 +59,14 @@ class Stage:
         child.line(WITHIN_S)
         return child
 
-    def child(self, module: str, *arguments: str) -> Child:
-        """A process of another kind."""
-        return self._child(module, None, arguments)
+    def child(self, module: str, *arguments: str, guarded: bool = True) -> Child:
+        """A process of another kind; one that is not guarded has no rule that could be broken."""
+        return self._child(module, None, arguments, guarded=guarded)
 
-    def _child(self, module: str, places: Places | None, parts: Sequence[str]) -> Child:
-        broken = ["--sabotage", self.sabotage] if self.sabotage else []
+    def _child(
+        self, module: str, places: Places | None, parts: Sequence[str], *, guarded: bool = True
+    ) -> Child:
+        broken = ["--sabotage", self.sabotage] if self.sabotage and guarded else []
         where = self.places.write() if places is None else places.write("places-held.json")
         return Child(module, [*broken, str(where), *parts], log=self.folder / "children.log")
 

@@ -28,6 +28,7 @@ from ascertain.model.operations import Advanced, Beside, Contested, Lost
 from ascertain.model.outcome import Answer, Evidence, Outcome, Report
 from ascertain.model.session import StillNeeds
 from ascertain.model.tables import By, State
+from ascertain.model.words import FoundItems
 from ascertain.rules import breaker, budget, claims, evidence, fold
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.chain import STOPPED, TURNED
@@ -128,7 +129,9 @@ def look_up(
     move = evidence.answered(
         record, setting.contract, answer, asked_at=asked_at, now=now, wait_s=wait_s
     )
-    result = report.result if answer.found and record.state is State.UNKNOWN else None
+    # of a batch that stays open, what is known of its items so far is kept too
+    told = answer.found or isinstance(report.value, FoundItems)
+    result = report.result if told and record.state is State.UNKNOWN else None
     kept = _keep(setting, move, record)
     beside = brought(setting, record, move, result)
     reply = yield from advance(record, kept, result, beside=beside)

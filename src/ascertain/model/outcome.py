@@ -120,6 +120,7 @@ class Outcome(NamedTuple):
     :param retryable: whether the same call may be made again.
     :param value: what the body returned, for a confirmed outcome.
     :param handle: of an accepted job; ``ask_after_s`` is when to ask for it.
+    :param not_now: of a batch that is confirmed, the items that were refused for a while.
     """
 
     effect: Effect
@@ -137,6 +138,7 @@ class Outcome(NamedTuple):
     request_id: str | None = None
     sends: int = 1
     several_effects: bool = False
+    not_now: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

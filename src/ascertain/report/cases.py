@@ -78,6 +78,7 @@ class Case:
             "provider_ref": record.provider_ref,
             "related_ref": record.related_ref,
             "about": self.about,
+            "items": list(self.handed.items),
             "principal": record.principal,
             "session": record.session,
             "chain": record.chain or None,

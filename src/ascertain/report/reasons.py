@@ -37,6 +37,7 @@ PROTOCOL: dict[str, str] = {
     "verdict_confirmed": "A person found that it happened.",
     "verdict_not_done": "A person found that it did not happen and will not.",
     "one_too_many": "A person found more effects of it than were wished for.",
+    "items_later": "Some items of the batch were refused for a while, and are not asked for again.",
     "chain_left": "The code of its chain did not come to its end, and nobody ran it again.",
     "chain_ended": "The code of its chain was run again, and came to its end.",
     "verdict_turn_back": "A person decided that what is confirmed in its chain is undone.",

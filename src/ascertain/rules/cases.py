@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.tables import By, State
+from ascertain.rules.items import LATER
 from ascertain.rules.moves import Move, dispute, note
 
 REVIEW_WITHIN_S = 86_400.0
@@ -35,12 +36,23 @@ class Handed(NamedTuple):
     :param owner: empty: nobody has it yet. :param by_at: the deadline.
     :param verdicts: those that came with the case, beside what the state itself permits.
     :param request_ids: the provider's own ids of the requests, oldest first.
+    :param items: of a batch, those that were refused for a while.
     """
 
     owner: str
     by_at: float
     verdicts: tuple[str, ...]
     request_ids: tuple[str, ...]
+    items: tuple[str, ...] = ()
+
+
+def unsettled(record: ActionRecord) -> bool:
+    """Whether a person's case leaves open what became of the action, or of its wish.
+
+    Items that were refused for a while are known not to be done: somebody sees to them, and that is
+    all that waits.
+    """
+    return in_review(record) and not (record.review == LATER and not record.disputed)
 
 
 def in_review(record: ActionRecord) -> bool:
@@ -70,6 +82,8 @@ def permitted(record: ActionRecord) -> tuple[Verdict, ...]:
             return () if record.final else (Verdict.NOT_DONE,)
         case State.CONFIRMED if record.review == SEVERAL:
             return (Verdict.CONFIRMED, Verdict.TOO_MANY)
+        case State.CONFIRMED if record.review == LATER:
+            return (Verdict.CONFIRMED,)
         case _:
             return ()
 
@@ -88,6 +102,7 @@ def handed(record: ActionRecord, events: Iterable[EventRecord]) -> Handed:
     opened_at = record.review_at if record.review_at is not None else record.updated_at
     owner, by_at, verdicts = "", opened_at + REVIEW_WITHIN_S, list[str]()
     request_ids: dict[str, None] = {}
+    items = list[str]()
     for event in events:
         detail = _detail(event.detail)
         request_id = detail.get("request_id")
@@ -95,6 +110,9 @@ def handed(record: ActionRecord, events: Iterable[EventRecord]) -> Handed:
             request_ids[request_id] = None
         if event.at < opened_at:
             continue
+        named = detail.get("not_now")
+        if isinstance(named, list):
+            items = [str(item) for item in cast("list[object]", named)]
         if isinstance(detail.get("owner"), str):
             owner = detail["owner"]
         if isinstance(detail.get("review_by"), int | float):
@@ -102,7 +120,7 @@ def handed(record: ActionRecord, events: Iterable[EventRecord]) -> Handed:
         said = detail.get("verdicts")
         if isinstance(said, list):
             verdicts = [str(word) for word in cast("list[object]", said)]
-    return Handed(owner, by_at, tuple(verdicts), tuple(request_ids))
+    return Handed(owner, by_at, tuple(verdicts), tuple(request_ids), tuple(items))
 
 
 def assign(record: ActionRecord, *, owner: str, by_at: float, now: float) -> Move:

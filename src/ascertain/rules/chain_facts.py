@@ -10,9 +10,10 @@ from ascertain.model.chain import Around, Member, Weight
 from ascertain.model.contract import Contract
 from ascertain.model.tables import State
 from ascertain.rules import texts
-from ascertain.rules.cases import as_found, in_review
+from ascertain.rules.cases import as_found, in_review, unsettled
 from ascertain.rules.chain import not_started
 from ascertain.rules.facts import action_facts, allowed
+from ascertain.rules.items import PARTLY
 from ascertain.rules.left import CASE, at_work, was_left
 from ascertain.rules.plan import plan_from_json
 from ascertain.rules.project import Part, WorkflowState, workflow_say, workflow_state
@@ -88,7 +89,8 @@ def _part(member: Member, record: ActionRecord, contract: Contract, language: st
         state=state,
         final=final,
         essential=member.weight is Weight.ESSENTIAL,
-        in_review=in_review(record),
+        in_review=unsettled(record),
         waits=record.state is State.REJECTED and not_started(record),
+        partly=record.state is State.CONFIRMED and record.reason in PARTLY,
         kept=bool(member.kept) or (contract.best_effort and contract.undo is None),
     )

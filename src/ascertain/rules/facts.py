@@ -17,9 +17,9 @@ from ascertain.model.outcome import Evidence, Kind
 from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.budget import may_ask, resend_at, sends_left
-from ascertain.rules.cases import as_found, in_review
+from ascertain.rules.cases import as_found, unsettled
 from ascertain.rules.chain import WAITS_FOR, not_started, satisfied
-from ascertain.rules.items import PARTLY
+from ascertain.rules.items import LATER, PARTLY
 from ascertain.rules.project import Part, workflow_say, workflow_state
 
 MARK_PENDING = "mark_pending"
@@ -62,6 +62,8 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
             return [WAIT, MARK_PENDING]
         case State.REJECTED:
             return _after_refusal(record, contract, now)
+        case State.CONFIRMED if record.review == LATER:
+            return [CALL_AGAIN, ASK_PERSON]
         case State.CONFIRMED | State.COMPENSATED:
             return []
         case _:
@@ -197,7 +199,7 @@ def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> P
         state=state,
         final=final,
         essential=not contract.best_effort,
-        in_review=in_review(record),
+        in_review=unsettled(record),
         waits=record.state is State.REJECTED and not_started(record),
         kept=contract.best_effort and contract.undo is None,
         partly=record.state is State.CONFIRMED and record.reason in PARTLY,

@@ -6,7 +6,7 @@ each item, and one item without a definite answer leaves the whole action unknow
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -24,6 +24,10 @@ from ascertain.rules.news.replies import ref_of
 
 PARTLY = frozenset({"items_partly", "found_partly"})
 """Reasons of a confirmation that does not speak for every item."""
+
+
+LATER = "items_later"
+"""A case over a batch of which some items were refused for a while, and others taken."""
 
 
 class ItemState(StrEnum):
@@ -70,6 +74,31 @@ def state_of(said: object) -> ItemState:
 
 def states_of(items: Items | FoundItems) -> list[ItemState]:
     return [state_of(said) for said in items.told.values()]
+
+
+def not_now(items: Items) -> tuple[str, ...]:
+    """The items that were refused for a while: not done, and to be asked for again.
+
+    Not under the batch's key, which speaks of all of its items; a call for these alone is an intent
+    of its own.
+    """
+    return tuple(
+        key for key, said in items.told.items() if isinstance(said, Refused) and said.retryable
+    )
+
+
+def merged(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """What is known of each item after one more answer: what says nothing of it takes nothing back.
+
+    :param before: as it is stored. :param after: as it was told now, with every item.
+    """
+    known = {item.get("item"): item for item in before}
+    return [
+        dict(known.get(item["item"], item) if item["state"] == ItemState.UNKNOWN else item)
+        for item in after
+    ]
 
 
 def completed(items: Items | FoundItems, asked: Collection[str]) -> Items | FoundItems:

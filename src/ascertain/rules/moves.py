@@ -28,7 +28,7 @@ class Move(NamedTuple):
 _DETAILS = {
     "kind": "kind", "code": "code", "ref": "provider_ref", "related": "related_ref",
     "http": "http_status", "request_id": "request_id", "sends": "sends",
-    "retry_after_s": "retry_after_s", "handle": "handle",
+    "retry_after_s": "retry_after_s", "handle": "handle", "not_now": "not_now",
 }  # fmt: skip
 _detailed = itemgetter(*(Outcome._fields.index(name) for name in _DETAILS.values()))
 
@@ -81,6 +81,8 @@ def confirm(
         changes["ask_at"] = now + recount
     if outcome.several_effects:
         changes.update(review="several_effects", review_at=now)
+    elif outcome.not_now:
+        changes.update(review="items_later", review_at=now)
     confirmed = move(
         record, Event.CONFIRM, by, outcome.reason, now, detail=detail_of(outcome),
         provider_ref=outcome.provider_ref, evidence=Evidence.NOT_ASKED, kind=None, code=None,

@@ -14,7 +14,7 @@ from ascertain.rules.approval import CASES as FOR_APPROVAL
 from ascertain.rules.approval import DECLINED
 from ascertain.rules.breaker import WAITS as FOR_CIRCUIT
 from ascertain.rules.chain import not_started
-from ascertain.rules.items import PARTLY
+from ascertain.rules.items import LATER, PARTLY
 
 LANGUAGES = ("en", "zh-CN")
 
@@ -41,6 +41,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "confirmed_partly": (
         "Part of the {name} is submitted; some items were declined.",
         "{name}部分已提交，部分未被受理。",
+    ),
+    "confirmed_later": (
+        "Part of the {name} is submitted; some items were not taken for now.",
+        "{name}部分已提交，部分暂未受理。",
     ),
     "disputed": (
         "Records about the {name} contradict each other; a person is checking it.",
@@ -193,6 +197,8 @@ def which(record: ActionRecord, contract: Contract) -> str:
             return "read"
         case State.CONFIRMED if record.review in UNDO_REVIEWS:
             return "undo_in_review"
+        case State.CONFIRMED if record.review == LATER:
+            return "confirmed_later"
         case State.CONFIRMED if record.reason in PARTLY:
             return "confirmed_partly"
         case State.CONFIRMED:
@@ -233,7 +239,8 @@ def _asked_for(contract: Contract, code: str) -> list[str]:
 def _plain(key: str, record: ActionRecord) -> bool:
     """A tool's sentence for a state does not speak for its special cases (disputed, in review)."""
     return key == str(record.state) or (
-        key.startswith(("confirmed", "rejected")) and key != "confirmed_partly"
+        key.startswith(("confirmed", "rejected"))
+        and key not in ("confirmed_partly", "confirmed_later")
     )
 
 

@@ -48,7 +48,7 @@ from ascertain.model.words import NotSent
 from ascertain.runtime import undoing
 from ascertain.runtime.aio_commit import CommittedThenCancelled, commit_async
 from ascertain.runtime.attempt import Attempt
-from ascertain.runtime.batching import with_items
+from ascertain.runtime.batching import with_items, with_known
 from ascertain.runtime.bodies import Bodies, TaskBody, ThreadBody, collected
 from ascertain.runtime.checks import permitted_async, related_async
 from ascertain.runtime.committer import raised
@@ -273,8 +273,7 @@ class AsyncDriver:
         return news
 
     async def _ask(self, record: ActionRecord, deadline_s: float) -> Report:
-        entry = self._entry
-        lookup = entry.lookup
+        entry, lookup = self._entry, self._entry.lookup
         if lookup is None:
             raise LookupError(f"{entry.name} has no look-up in this process.")
         opening = open_lookup(deadline_s)
@@ -288,6 +287,8 @@ class AsyncDriver:
         news = await self._wait(opening, body, deadline_s)
         if news.live:
             body.give_up()
+        if entry.contract.items:
+            news = await self._apart(with_known, self._hands.ledger, record, news)
         return answered(entry, news)
 
     def _start(

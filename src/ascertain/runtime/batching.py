@@ -8,8 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ascertain.errors import InvalidArguments
+from ascertain.model.action import ActionRecord
+from ascertain.model.outcome import Report
+from ascertain.model.words import FoundItems
+from ascertain.rules.items import merged
 from ascertain.runtime.invoke import Opening
 from ascertain.runtime.registry import Entry
+from ascertain.store.ledger import Ledger
 
 
 def keys_of(entry: Entry, values: Mapping[str, Any]) -> tuple[str, ...]:
@@ -44,6 +49,14 @@ def with_items(entry: Entry, opening: Opening, values: Mapping[str, Any]) -> Ope
     if not entry.contract.items:
         return opening
     return opening._replace(items=keys_of(entry, values))
+
+
+def with_known(ledger: Ledger, record: ActionRecord, news: Report) -> Report:
+    """The news of a look-up, with what is stored of the items of which it says nothing."""
+    if not isinstance(news.value, FoundItems) or news.result is None:
+        return news
+    items = merged(items_in(ledger.result(record.id)), items_in(news.result))
+    return news._replace(result=json.dumps({"items": items}, ensure_ascii=False))
 
 
 def items_in(result: str | None) -> list[dict[str, Any]]:

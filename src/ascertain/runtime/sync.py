@@ -44,7 +44,7 @@ from ascertain.rules.chain import advance_of
 from ascertain.rules.news.classify import classify
 from ascertain.runtime import undoing
 from ascertain.runtime.attempt import Attempt
-from ascertain.runtime.batching import with_items
+from ascertain.runtime.batching import with_items, with_known
 from ascertain.runtime.checks import permitted, related
 from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.holding import cleared, hold, waits_for_anything
@@ -208,7 +208,7 @@ class SyncDriver:
             return report(self._entry, open_lookup(deadline_s), error=self._interrupt)
         opening = with_items(self._entry, open_lookup(deadline_s), asked.arguments)
         news = self._run(opening, lambda: lookup(asked))
-        return answered(self._entry, news)
+        return answered(self._entry, with_known(self._hands.ledger, record, news))
 
     def _undo(self, record: ActionRecord, around: Around) -> ActionRecord | None:
         start = undoing.begin(self._hands, record, around)

@@ -26,6 +26,7 @@ from ascertain.rules import evidence as rules
 from ascertain.rules.cases import SEVERAL, Verdict
 from ascertain.rules.chain import advance_of
 from ascertain.rules.context import brought_by
+from ascertain.rules.items import LATER
 from ascertain.rules.moves import Move
 from ascertain.runtime import sender
 from ascertain.runtime.hands import Hands
@@ -247,8 +248,8 @@ def _closed_attempt(hands: Hands, record: ActionRecord) -> ActionRecord:
 
 
 def _refuse_settled(record: ActionRecord, *, confirms: bool) -> None:
-    several = confirms and record.review == SEVERAL
-    if record.terminal and not record.disputed and not several:
+    seen_to = confirms and record.review in (SEVERAL, LATER)
+    if record.terminal and not record.disputed and not seen_to:
         raise NotAllowed(
             f"Action {record.id} is {record.state}, not disputed; what is known is never rewritten."
         )

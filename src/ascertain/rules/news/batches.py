@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.words import Accepted, Items, Refused
-from ascertain.rules.items import states_of, whole
+from ascertain.rules.items import not_now, states_of, whole
 from ascertain.rules.news.case import ASK_AFTER_S, Case
 from ascertain.rules.news.replies import code_of, provider_kind, ref_of, seconds_of
 
@@ -16,7 +16,8 @@ def batch(case: Case, items: Items) -> Outcome:
     found = whole(states_of(items))
     match found.effect:
         case Effect.CONFIRMED:
-            return case.outcome(Effect.CONFIRMED, found.reason, value=items)
+            confirmed = case.outcome(Effect.CONFIRMED, found.reason, value=items)
+            return confirmed._replace(not_now=not_now(items) or None)
         case Effect.ACCEPTED:
             jobs = [said for said in items.told.values() if isinstance(said, Accepted)]
             after_s = _soonest(job.ask_after_s for job in jobs)
