@@ -1,5 +1,7 @@
 """What every test has: the kind of its ledger."""
 
+import os
+
 import pytest
 
 from ascertain.store.secret import ENVIRONMENT
@@ -8,7 +10,8 @@ from tests import ledgers
 
 def pytest_generate_tests(metafunc):
     marked = metafunc.definition.get_closest_marker
-    if marked("every_ledger") and not marked("one_ledger"):
+    here = os.environ.get("ASCERTAIN_PROVE") or not marked("slow")  # else with `make prove`
+    if marked("every_ledger") and not marked("one_ledger") and here:
         metafunc.parametrize("ledger_kind", ledgers.KINDS, indirect=True)
 
 

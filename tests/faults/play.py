@@ -17,6 +17,7 @@ from ascertain.store.ledger import Filter
 from ascertain.testing.world import FIVE_CONTRACTS, Behaviour, World
 from tests.faults.evidence import Cell, Promise, Said, Statement, read_evidence
 from tests.faults.oracle import faults
+from tests.ledgers import ledger_url
 from tests.testing.world_refusals import REFUSALS as WORLD_REFUSALS
 
 SETTLING_S, DEADLINE_S, SENDS, TURN_S, LEASE_S = 0.9, 0.6, 4, 2.5, 0.25
@@ -61,7 +62,7 @@ class House:
 
     def __post_init__(self) -> None:
         self.app = Ascertain(
-            f"sqlite:///{self.folder}/ledger.db", worker=self.worker, lease_s=self.lease_s
+            ledger_url(f"{self.folder}/ledger.db"), worker=self.worker, lease_s=self.lease_s
         )
         limits = httpx.Limits(max_connections=400)
         client = self.app.watch(httpx.Client(base_url=self.world_url, limits=limits))

@@ -18,6 +18,8 @@ from tests.faults.children import run_child, run_stories
 from tests.faults.evidence import Statement
 from tests.faults.play import House
 
+pytestmark = pytest.mark.every_ledger
+
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("how", ["sync", "async"])

@@ -15,6 +15,8 @@ import pytest
 from ascertain.testing.world import FIVE_CONTRACTS, FOURTEEN, Behaviour, World
 from tests.faults.play import House, cell_of, judge, settle, statement
 
+pytestmark = pytest.mark.every_ledger
+
 SHORT = {
     "slow_deadline": {"seconds": 0.75},
     "slow_lease": {"seconds": 0.87},

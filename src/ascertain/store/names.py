@@ -10,15 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ascertain.model.action import ActionRecord
-from ascertain.model.chain import (
-    Joins,
-    Keeps,
-    OpenChain,
-    ScheduleChain,
-    Steers,
-    StopChain,
-    TurnChain,
-)
+from ascertain.model.chain import ChainRecord
 from ascertain.model.operations import Advance, Beside, Lookalike, Operation, Reserve
 from ascertain.model.session import Needs, Provides, StillNeeds
 
@@ -46,23 +38,14 @@ def references_name(tenant: str, tool: str) -> str:
 
 
 def chains_of(operation: Operation) -> Iterator[str]:
-    """The chains that an operation may turn, stop or wake."""
-    match operation:
-        case Reserve() | Advance():
-            for one in operation.beside:
-                match one:
-                    case Joins():
-                        yield one.chain.id
-                    case Steers() | Keeps():
-                        yield one.chain
-                    case _:
-                        pass
-        case OpenChain():
-            yield operation.chain.id
-        case TurnChain() | StopChain() | ScheduleChain():
-            yield operation.chain
-        case _:
-            pass
+    """The chains that an operation joins, turns, stops, wakes or says something of."""
+    beside = operation.beside if isinstance(operation, Reserve | Advance) else ()
+    for one in (operation, *beside):
+        chain: object = getattr(one, "chain", None)
+        if isinstance(chain, ChainRecord):
+            yield chain.id
+        elif isinstance(chain, str):
+            yield chain
 
 
 def stands_on(operation: Operation) -> Iterator[str]:

@@ -150,7 +150,8 @@ SELECT id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, creat
     reason, turned_at, stopped_at, due_at, owner
 FROM chain
 WHERE due_at IS NOT NULL
-  AND (due_at <= :now OR owner IN (SELECT jsonb_array_elements_text(:gone::jsonb)))
+  AND (due_at <= :now
+       OR (plan <> '' AND owner IN (SELECT jsonb_array_elements_text(:gone::jsonb))))
 ORDER BY due_at, id LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: orphans
