@@ -187,7 +187,6 @@ CREATE TABLE session (
     seen_at    double precision NOT NULL,
     expires_at double precision NOT NULL,
     cleared_at double precision,
-    held       bigint NOT NULL DEFAULT 0,  -- what its current values hold together, at most
     PRIMARY KEY (tenant, id)
 );
 CREATE INDEX session_expires ON session (expires_at) WHERE cleared_at IS NULL;
