@@ -21,6 +21,7 @@ from ascertain.errors import (
     LedgerUnreachable,
 )
 from ascertain.model.tables import State
+from ascertain.store import postgres_schema
 from ascertain.store.ledger import Advance, Advanced, Reserved
 from ascertain.store.open import open_ledger, same_ledger, shown_url
 from ascertain.store.postgres import PostgresLedger
@@ -125,8 +126,9 @@ def test_a_newer_ledger_is_left_alone(ledger, url):
 
 
 def test_an_older_ledger_is_not_migrated_by_whoever_comes(ledger, url, monkeypatch):
-    monkeypatch.setattr("ascertain.store.postgres_schema.newest", lambda: 2)
-    error = refused(url, LedgerError, "works with 2")
+    later = postgres_schema.newest() + 1
+    monkeypatch.setattr(postgres_schema, "newest", lambda: later)
+    error = refused(url, LedgerError, f"works with {later}")
     assert "ascertain migrate" in error.advice
 
 
