@@ -28,6 +28,8 @@ from ascertain.runtime.recent import Recent
 from ascertain.store.ledger import Filter
 from ascertain.testing.world import Behaviour, Provider, World
 from tests.docs.pages import text_of
+from tests.postgres import hands
+from tests.postgres.server import Server
 
 QUICK = Budget(turn_s=2.0, send_deadline_s=0.5, backoff_s=0.02, backoff_max_s=0.2)
 SETTLING_S = 0.3
@@ -444,6 +446,33 @@ def test_each_item_has_its_facts(desk):
     assert facts["workflow_state"] == "partially_completed"
     states = [item["state"] for item in facts["actions"][0]["items"]]
     assert states == ["confirmed", "rejected"]
+
+
+@shows("the database server restarts in the middle of a commit")
+@pytest.mark.parametrize("after_it", [True, False])
+def test_a_server_that_restarts_takes_no_answer_with_it(monkeypatch, after_it):
+    """As after a crash, before and after the commit that brings the answer was done."""
+    server = Server().make().start()
+    app = Ascertain(f"{server.url()}&schema=shop", secret=b"a secret of this test", worker="none")
+    sent = []
+
+    @app.tool(identity=["order_id"])
+    def create_ticket(order_id: str) -> dict:
+        sent.append(key())
+        hands.cut(monkeypatch, "together", after_it=after_it, by=lambda _pid: server.crash())
+        return {"id": "T900"}
+
+    try:
+        with app.session("chat-1", principal="u7"):
+            create_ticket(order_id="A122")  # its contract is known from here on
+            sent.clear()
+            ticket = create_ticket(order_id="A123")
+        assert (ticket.state, ticket.provider_ref, len(sent)) == (State.CONFIRMED, "T900", 1)
+        assert app.ledger.get(ticket.id) == ticket.record
+        assert list(app.ledger.verify()) == []
+    finally:
+        app.close()
+        server.remove()
 
 
 @shows("the disk is full before the send")

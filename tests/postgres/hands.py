@@ -5,6 +5,7 @@ import contextlib
 import psycopg
 
 from ascertain.store.postgres_place import place_of
+from ascertain.store.postgres_session import PostgresSession
 from tests.postgres import server
 
 
@@ -32,3 +33,29 @@ def end(pid):
     """``pg_terminate_backend``; waits until it is gone."""
     with psycopg.connect(server.base_url(), autocommit=True) as db:
         db.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+
+def cut(monkeypatch, what, *, after_it, by=None):
+    """Cut the connection just before or just after the next commit of this kind.
+
+    ``what``: "do" for the COMMIT of a batch, "together" for a lone write. ``by``: what cuts it,
+    instead of the end of the session's backend.
+    """
+    right = getattr(PostgresSession, what)
+
+    def once(session, *arguments, **named):
+        if what == "do" and arguments != ("COMMIT",):
+            return right(session, *arguments, **named)
+        if what == "together" and named.get("begin"):
+            return right(session, *arguments, **named)
+        monkeypatch.undo()
+        pid = backend_of(session)
+        if after_it:
+            right(session, *arguments, **named)
+        (by or end)(pid)
+        if after_it:
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        done = right(session, *arguments, **named)
+        raise AssertionError(f"a connection that was ended gave {done}")
+
+    monkeypatch.setattr(PostgresSession, what, once)

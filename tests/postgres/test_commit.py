@@ -8,7 +8,6 @@ import pytest
 
 from ascertain.errors import LedgerError, LedgerUnreachable
 from ascertain.store.ledger import Advance, Advanced, Filter, Reserved, Take, Taken
-from ascertain.store.postgres_session import PostgresSession
 from ascertain.testing.conformance.samples import (
     NOW,
     confirm,
@@ -26,29 +25,8 @@ def everything(ledger):
     return ledger.find(Filter(limit=100_000))
 
 
-def cut(monkeypatch, what, *, after_it):
-    """Cut the connection just before or just after the next commit of this kind."""
-    right = getattr(PostgresSession, what)
-
-    def once(session, *arguments, **named):
-        if what == "do" and arguments != ("COMMIT",):
-            return right(session, *arguments, **named)
-        if what == "together" and named.get("begin"):
-            return right(session, *arguments, **named)
-        monkeypatch.undo()
-        pid = hands.backend_of(session)
-        if not after_it:
-            hands.end(pid)
-        done = right(session, *arguments, **named)
-        assert after_it, f"a connection that was ended gave {done}"
-        hands.end(pid)
-        raise psycopg.OperationalError("server closed the connection unexpectedly")
-
-    monkeypatch.setattr(PostgresSession, what, once)
-
-
 def test_a_commit_that_was_done_and_says_otherwise_is_read_again(ledger, monkeypatch):
-    cut(monkeypatch, "do", after_it=True)
+    hands.cut(monkeypatch, "do", after_it=True)
     calls = [reserve_sent(wanted(f"i{n}")) for n in range(3)]
     replies = [must(reply, Reserved) for reply in ledger.submit(calls)]
     assert [reply.via for reply in replies] == ["new"] * 3, "they are not told of themselves"
@@ -57,7 +35,7 @@ def test_a_commit_that_was_done_and_says_otherwise_is_read_again(ledger, monkeyp
 
 
 def test_a_commit_that_was_not_done_is_done_on_another_connection(ledger, monkeypatch):
-    cut(monkeypatch, "do", after_it=False)
+    hands.cut(monkeypatch, "do", after_it=False)
     calls = [reserve_sent(wanted(f"i{n}")) for n in range(3)]
     assert [reply.via for reply in map(must, ledger.submit(calls), [Reserved] * 3)] == ["new"] * 3
     assert len(everything(ledger)) == 3
@@ -66,22 +44,22 @@ def test_a_commit_that_was_not_done_is_done_on_another_connection(ledger, monkey
 @pytest.mark.parametrize("after_it", [True, False])
 def test_a_lone_write_that_is_in_doubt_is_written_once(ledger, monkeypatch, after_it):
     before = submit(ledger, reserve_sent(wanted()), Reserved).record
-    cut(monkeypatch, "together", after_it=after_it)
+    hands.cut(monkeypatch, "together", after_it=after_it)
     done = submit(ledger, confirm(before), Advanced).record
     assert ledger.get(before.id) == done
     assert [event.event for event in ledger.events(before.id)] == ["prepare", "send", "confirm"]
-    cut(monkeypatch, "together", after_it=after_it)
+    hands.cut(monkeypatch, "together", after_it=after_it)
     assert submit(ledger, reserve_sent(wanted("other")), Reserved).via == "new"
     assert list(ledger.verify()) == []
 
 
 def test_a_lease_that_was_taken_in_a_doubtful_commit_is_known_by_its_row(ledger, monkeypatch):
     before = submit(ledger, reserve_sent(wanted()), Reserved).record
-    cut(monkeypatch, "do", after_it=True)
+    hands.cut(monkeypatch, "do", after_it=True)
     take = Take(owner="worker", now=NOW + 60, lease_until=NOW + 90)
     (record,) = submit(ledger, take, Taken).records
     assert ledger.get(before.id) == record
-    cut(monkeypatch, "together", after_it=True)
+    hands.cut(monkeypatch, "together", after_it=True)
     held = Advance(before=record, after=record._replace(due_at=None), drafts=())
     assert submit(ledger, held, Advanced).record == ledger.get(before.id)
 
