@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import secrets
 import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import product
 from kept import Kept, Measured, Ratio, Size, p50, rate
@@ -44,12 +47,13 @@ def measure(kept: Kept, size: Size) -> None:
     sys.path.insert(0, str(BENCH.parent))
     from tests.postgres import server  # starts one from the wheel by itself
 
+    os.environ["ASCERTAIN_SECRET"] = secrets.token_hex(32)  # of ledgers that go away again
     kept.settings["PostgreSQL"] = floor_postgres.settings(server.base_url())
     actions = 200 if size.quick else 600
     for _ in range(size.rounds):
-        url = server.new_schema()
+        url = server.base_url()
         kept.measure("PG floor lone", lambda u=url: floor_postgres.lone(u, size.alone))
-        with product.shop(url) as shop:
+        with product.shop(server.new_url()) as shop:
             kept.measure("PG write lone sync", lambda s=shop: product.lone_sync(s, size.alone))
             kept.measure("PG write lone async", lambda s=shop: product.writes(s, 1, size.alone))
         for callers in (64, 256):
@@ -57,7 +61,7 @@ def measure(kept: Kept, size: Size) -> None:
                 f"PG floor {callers}",
                 lambda u=url, c=callers: floor_postgres.grouped(u, c, 3 * size.many),
             )
-            with product.shop(server.new_schema()) as shop:
+            with product.shop(server.new_url()) as shop:
                 kept.measure(
                     f"PG write {callers}",
                     lambda c=callers, s=shop: product.writes(s, c, size.many),
@@ -65,15 +69,17 @@ def measure(kept: Kept, size: Size) -> None:
         for processes in (1, 2):
             kept.measure(
                 f"PG write 64, {processes} processes",
-                lambda n=processes: several(server.new_schema(), n, size.many),
+                lambda n=processes: several(server.new_url(), n, size.many),
             )
     for _ in range(1 if size.quick else 3):
-        with product.shop(server.new_schema()) as shop:
+        with product.shop(server.new_url()) as shop:
             kept.measure("PG, ours", lambda s=shop: product.writes(s, CALLERS, size.many))
         for name, script in RIVALS.items():
             kept.measure(
                 f"PG, {name}",
-                lambda n=name, s=script: rival(kept, f"PG, {n}", s, _url_of(server, n), actions),
+                lambda n=name, s=script: rival(
+                    kept, f"PG, {n}", s, database(server.base_url(), n.lower()), actions
+                ),
             )
 
 
@@ -142,7 +148,12 @@ def several(url: str, processes: int, calls: int) -> Measured:
     )  # fmt: skip
 
 
-def _url_of(server: object, name: str) -> str:
-    """A database as this rival wants to be told of it: DBOS speaks SQLAlchemy and makes its own."""
-    url: str = server.server().url(name.lower())  # type: ignore[attr-defined]
-    return url
+def database(base: str, name: str) -> str:
+    """The URL of a database of a rival's own, which is made anew."""
+    import psycopg
+
+    with psycopg.connect(base, autocommit=True) as db:
+        db.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        db.execute(f"CREATE DATABASE {name}")
+    parts = urlsplit(base)
+    return urlunsplit(parts._replace(path=f"/{name}"))
