@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from contextlib import contextmanager, suppress
 
 import httpx
@@ -12,6 +14,7 @@ import pytest
 from ascertain import Ascertain, NotAllowed, Refused, State, Undone
 from ascertain.cli import main
 from ascertain.model.chain import Direction
+from ascertain.model.operations import Reserve
 from ascertain.report.cases import cases
 from ascertain.rules.project import WorkflowState
 from ascertain.testing.crash import run_killed
@@ -57,34 +60,26 @@ def broken(session, chain):
         raise KeyError("a defect in the code")
 
 
-class Killed:
-    """A process that fulfils an order and dies at one of its effects."""
-
-    def __init__(self, url, world, order):
-        self.url, self.world, self.order = url, world, order
-
-    def __call__(self, plan):
-        app = Ascertain(self.url, worker="none", lease_s=0.3, chain_left_after=SOON_S)
-        app.hands.on_effect = plan
-        with httpx.Client(base_url=self.world.url) as client:
-            Shop(app, app.watch(client)).fulfil(self.order)
-        app.close()
-
-    def dies_before(self, step, count):
-        """The ``count``-th time that it comes to this effect."""
-        seen, at = [name for name in run_killed(self, 0) if name], 0
-        for at, name in enumerate(seen, 1):
-            count -= name == step
-            if not count:
-                return at
-        raise AssertionError(f"{step} does not come about: {seen}")
-
-
 def left(url, world, order):
     """A wish whose process died before its shipment was begun; stock and payment are confirmed."""
-    other = Killed(url, world, f"{order}-rehearsal")
-    at = other.dies_before("reserve.before", 3)
-    assert run_killed(Killed(url, world, order), at)[-1] == "reserve.before"
+
+    def fulfil(plan):
+        begun = []
+
+        def dies(side, effect):
+            plan(side, effect)
+            if side == "before" and isinstance(effect, Reserve):
+                begun.append(effect)
+                if len(begun) == 3:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        app = Ascertain(url, worker="none", lease_s=0.3, chain_left_after=SOON_S)
+        app.hands.on_effect = dies
+        with httpx.Client(base_url=world.url) as client:
+            Shop(app, app.watch(client)).fulfil(order)
+        app.close()
+
+    assert run_killed(fulfil, 0)[-1] == "reserve.before"
 
 
 def wish_of(app, order):

@@ -7,6 +7,7 @@ from ascertain.model.chain import (
     Around,
     ChainRecord,
     Direction,
+    EndChain,
     Joins,
     Keeps,
     Member,
@@ -118,6 +119,22 @@ class ChainStoreRules:
         assert (taken.owner, taken.due_at) == ("w", NOW + 60)
         assert submit(ledger, gone, Told).value == ()
         submit(ledger, ScheduleChain(chain="c1", due_at=None), Told)
+        assert ledger.chains.next_due_at() is None
+
+    def test_a_chain_without_a_plan_is_taken_when_it_is_due_and_keeps_its_owner(
+        self, ledger: Ledger
+    ) -> None:
+        """That its process is gone is no reason to look early: its code may be run again."""
+        left = CHAIN._replace(due_at=NOW + 10, owner="runner")
+        submit(ledger, OpenChain(chain=left), Told)
+        assert ledger.chains.owners() == []
+        gone = frozenset({"runner"})
+        early = TakeChains(owner="w", now=NOW, until=NOW + 60, gone=gone)
+        assert submit(ledger, early, Told).value == ()
+        due = TakeChains(owner="w", now=NOW + 10, until=NOW + 60, gone=gone)
+        (taken,) = submit(ledger, due, Told).value
+        assert (taken.owner, taken.due_at) == ("runner", NOW + 60)
+        submit(ledger, EndChain(chain="c1"), Told)
         assert ledger.chains.next_due_at() is None
 
 
