@@ -26,6 +26,7 @@ from ascertain.rules import (
 from ascertain.rules.breaker import News
 from ascertain.rules.gate import GateReason, GateStep, GateWhat
 from ascertain.rules.left import LeftWhat
+from ascertain.store import context_rooms
 from tests.prove import world_claims, world_context, world_guards, world_left, world_verdicts
 from tests.prove.mutating import Mutant
 
@@ -152,6 +153,15 @@ mutant(
 mutant(
     "contexts", "whatever the caller names was shown", "an order that nobody showed is refunded",
     (flow_gate, "was_shown", lambda value, texts: True),
+)  # fmt: skip
+mutant(
+    "contexts", "what was known a moment ago is taken at its word",
+    "what has changed since is used",
+    (context_rooms, "_changed", lambda run, record, read: ""),
+)  # fmt: skip
+mutant(
+    "contexts", "what was known a moment ago never grows old", "a value is used beyond its time",
+    (flow_gate, "_is_stale", lambda found, within_s, now: False),
 )  # fmt: skip
 brought_by, values_of = context.brought_by, context.values_of
 
