@@ -40,6 +40,21 @@ def test_what_is_not_there_is_planned_made_and_then_as_new(cli, elsewhere):
     assert (code, again["done"]) == (0, [])
 
 
+def test_an_older_ledger_is_brought_to_the_newest_schema_with_what_is_in_it(cli, elsewhere):
+    number = len(migration_titles("postgres"))
+    hands.make_older(elsewhere, SECRET.encode())
+    code, plan = told(cli, elsewhere)
+    assert (code, plan["schema"]) == (1, 1)
+    assert [step["number"] for step in plan["left"]] == list(range(2, number + 1))
+    with hands.shell(elsewhere) as db:
+        db.execute("INSERT INTO heartbeat VALUES ('a worker of that time', 1.0)")
+    code, made = told(cli, elsewhere, "--apply")
+    assert (code, made["schema"], made["differences"]) == (0, number, [])
+    ledger = open_ledger(elsewhere, make=False)
+    assert ledger.last_heartbeat() == 1.0
+    ledger.close()
+
+
 def test_what_was_changed_by_hand_is_found(cli, elsewhere):
     cli("migrate", elsewhere, "--apply")
     with hands.shell(elsewhere) as db:

@@ -4,8 +4,11 @@ import contextlib
 
 import psycopg
 
+from ascertain.store.postgres_link import PostgresLink
 from ascertain.store.postgres_place import place_of
+from ascertain.store.postgres_schema import migrate
 from ascertain.store.postgres_session import PostgresSession
+from ascertain.store.secret import secret_id
 from tests.postgres import server
 
 
@@ -59,3 +62,14 @@ def cut(monkeypatch, what, *, after_it, by=None):
         raise AssertionError(f"a connection that was ended gave {done}")
 
     monkeypatch.setattr(PostgresSession, what, once)
+
+
+def make_older(url, secret, number=1):
+    """Make a ledger as an older release did, which stopped after that migration."""
+    link = PostgresLink(place_of(url), secret=secret, wait_s=5.0, make=True)
+    with link.lone_session() as session:
+        session.do("BEGIN")
+        migrate(session, link.place, until=number)
+        session.run("put_meta", "secret_id", secret_id(secret))
+        session.do("COMMIT")
+    link.close()

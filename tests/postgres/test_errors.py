@@ -21,12 +21,12 @@ from ascertain.errors import (
     LedgerUnreachable,
 )
 from ascertain.model.tables import State
-from ascertain.store import postgres_schema
 from ascertain.store.ledger import Advance, Advanced, Reserved
 from ascertain.store.open import open_ledger, same_ledger, shown_url
 from ascertain.store.postgres import PostgresLedger
 from ascertain.store.postgres_errors import ledger_error
 from ascertain.store.postgres_place import CAREFUL, place_of
+from ascertain.store.postgres_schema import newest
 from ascertain.testing.conformance.samples import confirm, reserve_sent, submit, wanted
 from tests.postgres import hands, server
 from tests.postgres.conftest import SECRET
@@ -125,10 +125,9 @@ def test_a_newer_ledger_is_left_alone(ledger, url):
     refused(url, LedgerNewer, "has schema 999")
 
 
-def test_an_older_ledger_is_not_migrated_by_whoever_comes(ledger, url, monkeypatch):
-    later = postgres_schema.newest() + 1
-    monkeypatch.setattr(postgres_schema, "newest", lambda: later)
-    error = refused(url, LedgerError, f"works with {later}")
+def test_an_older_ledger_is_not_migrated_by_whoever_comes(url):
+    hands.make_older(url, SECRET)
+    error = refused(url, LedgerError, f"has schema 1; this release works with {newest()}")
     assert "ascertain migrate" in error.advice
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 
+import psycopg
+import psycopg.sql
 import pytest
 import sqlalchemy
 from sqlalchemy import text
@@ -12,6 +15,8 @@ from sqlalchemy import text
 from ascertain import Ascertain, Budget, State, current_attempt, sql
 from ascertain.errors import ContractError
 from ascertain.store.ledger import Filter
+from ascertain.store.postgres_place import place_of
+from tests.postgres import server
 
 QUICK = Budget(turn_s=3.0, send_deadline_s=1.0, backoff_s=0.01)
 
@@ -19,43 +24,78 @@ QUICK = Budget(turn_s=3.0, send_deadline_s=1.0, backoff_s=0.01)
 class Shop:
     """A stock table of the tool's own, reached through one kind of handle."""
 
-    def __init__(self, path: str, *, alchemy: bool) -> None:
-        self.path = path
-        self.engine = (
-            sqlalchemy.create_engine(f"sqlite:///{path}")
-            if alchemy
-            else lambda: sqlite3.connect(path, timeout=5)
-        )
-        with sqlite3.connect(path) as db:
-            db.execute("CREATE TABLE moves (order_id TEXT, quantity INTEGER)")
+    def __init__(self, connect, alchemy_of, *, alchemy: bool) -> None:
+        self.connect = connect
+        self.engine = alchemy_of() if alchemy else connect
+        self.do("CREATE TABLE moves (order_id TEXT, quantity INTEGER)")
+
+    def do(self, statement, values=()):
+        """Run one statement by itself; gives its rows."""
+        with contextlib.closing(self.connect()) as db:
+            cursor = db.cursor()
+            cursor.execute(statement, values)
+            rows = cursor.fetchall() if cursor.description else []
+            db.commit()
+        return rows
 
     def effects(self, order_id: str) -> int:
-        with sqlite3.connect(self.path) as db:
-            found = db.execute("SELECT count(*) FROM moves WHERE order_id = ?", (order_id,))
-            return found.fetchone()[0]
+        moved = self.do("SELECT order_id FROM moves")
+        return sum(row == (order_id,) for row in moved)
 
     def write(self, order_id: str, quantity: int, *, before_commit=lambda: None) -> None:
-        insert = "INSERT INTO moves VALUES (:order_id, :quantity)"
-        values = {"order_id": order_id, "quantity": quantity}
+        insert = f"INSERT INTO moves VALUES ('{order_id}', {quantity})"
         if hasattr(self.engine, "begin"):
             with self.engine.begin() as tx:
                 sql.mark(tx, ref=f"M-{order_id}")
-                tx.execute(text(insert), values)
+                tx.execute(text(insert))
                 before_commit()
             return
         db = self.engine()
         try:
             sql.mark(db, ref=f"M-{order_id}")
-            db.execute(insert, values)
+            db.cursor().execute(insert)
             before_commit()
             db.commit()
         finally:
             db.close()
 
 
+def sqlite_shop(path, *, alchemy):
+    return Shop(
+        lambda: sqlite3.connect(path, timeout=5),
+        lambda: sqlalchemy.create_engine(f"sqlite:///{path}"),
+        alchemy=alchemy,
+    )
+
+
+def postgres_shop(*, alchemy):
+    place = place_of(server.new_url())
+    schema = psycopg.sql.Identifier(place.schema)
+    with psycopg.connect(**place.options) as db:
+        db.execute(psycopg.sql.SQL("CREATE SCHEMA {}").format(schema))
+
+    def connect():
+        return psycopg.connect(**place.options, options=f"-c search_path={place.schema}")
+
+    return Shop(
+        connect,
+        lambda: sqlalchemy.create_engine(
+            "postgresql+psycopg://", creator=connect, poolclass=sqlalchemy.NullPool
+        ),
+        alchemy=alchemy,
+    )
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kind(request) -> str:
+    return request.param
+
+
 @pytest.fixture(params=[True, False], ids=["sqlalchemy", "dbapi"])
-def shop(request, tmp_path) -> Shop:
-    return Shop(str(tmp_path / "shop.db"), alchemy=request.param)
+def shop(request, kind, tmp_path) -> Shop:
+    if kind == "sqlite":
+        return sqlite_shop(tmp_path / "shop.db", alchemy=request.param)
+    return postgres_shop(alchemy=request.param)
 
 
 @pytest.fixture
@@ -139,6 +179,51 @@ def test_an_attempt_that_was_ruled_out_can_never_take_effect(app, shop):
     assert told == ["already_marked"]
     assert shop.effects("A3") == 1
     assert app.ledger.find(Filter())[0].state is State.CONFIRMED
+
+
+@pytest.mark.parametrize("alchemy", [True, False], ids=["sqlalchemy", "dbapi"])
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_look_up_waits_for_a_transaction_that_may_still_commit(app, alchemy, commits):
+    """In PostgreSQL several write at once: what is marked and not committed is not absent yet."""
+    shop = postgres_shop(alchemy=alchemy)
+    marked, go_on = threading.Event(), threading.Event()
+
+    def reserve_stock(order_id: str, quantity: int) -> None:
+        if current_attempt().number == 1:
+
+            def hold() -> None:
+                marked.set()
+                assert go_on.wait(10)
+                if not commits:
+                    raise ConnectionError("gone before the commit")
+
+            shop.write(order_id, quantity, before_commit=hold)
+            raise ConnectionError("the answer to the commit is lost")
+        shop.write(order_id, quantity)
+
+    tool = guarded(app, shop, reserve_stock)
+
+    def call() -> None:
+        with app.session("s", principal="u"):
+            tool(order_id="A5", quantity=1)
+
+    sender = threading.Thread(target=call)
+    sender.start()
+    assert marked.wait(10)
+    pause = threading.Event()
+    while app.ledger.find(Filter())[0].state is not State.UNKNOWN:
+        pause.wait(0.02)
+    recovery = threading.Thread(target=app.recover)
+    recovery.start()
+    recovery.join(0.3)
+    assert recovery.is_alive(), "it waits for the mark to be settled"
+    go_on.set()
+    recovery.join(10)
+    sender.join(10)
+    record = app.ledger.find(Filter())[0]
+    assert record.state is State.CONFIRMED
+    assert (record.attempt, record.provider_ref) == ((1, "M-A5") if commits else (2, None))
+    assert shop.effects("A5") == 1
 
 
 def test_marking_outside_a_guarded_call_is_an_error(shop):

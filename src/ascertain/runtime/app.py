@@ -15,7 +15,7 @@ from ascertain.rules.left import LEFT_S
 from ascertain.runtime.action import Action
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.calls import Calls
-from ascertain.runtime.clock import Clock, LedgerClock
+from ascertain.runtime.clock import Clock, SharedClock
 from ascertain.runtime.contexts import DEFAULT_LIMIT_BYTES, DEFAULT_TTL_S, Contexts
 from ascertain.runtime.counting import Counts
 from ascertain.runtime.desk import Desk
@@ -103,7 +103,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         self.hands = Hands(
             ledger,
             self.registry,
-            clock=clock or LedgerClock(),
+            clock=clock or SharedClock(ledger.now),
             queue_bound=queue_bound,
             lease_s=DEFAULT_LEASE_S if lease_s is None else lease_s,
             context_limit_bytes=context_limit_bytes,

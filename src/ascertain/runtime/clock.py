@@ -1,12 +1,14 @@
-"""The ledger's clock, for a ledger that lives on one host.
+"""The ledger's clock: wall-clock seconds that all who use the ledger share.
 
-Wall-clock seconds, anchored once per process and carried on by a clock that nobody sets: a wall
-clock that jumps backwards can delay what is due, but never makes an absence final too early.
+Anchored once per process, at the time of this host or of the ledger's server, and carried on by a
+clock that nobody sets: a wall clock that jumps backwards can delay what is due, but never makes an
+absence final too early.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -26,6 +28,36 @@ class LedgerClock:
 
     def __call__(self) -> float:
         return self._offset + time.clock_gettime(_STEADY)
+
+
+class SharedClock:
+    """The time of the ledger's server, where it has one; else this host's.
+
+    Asked for once, when it is first needed: two hosts whose clocks differ must not differ about
+    when a lease has ended.
+
+    :param ask: gives the server's time, or None.
+    """
+
+    __slots__ = ("_ask", "_offset")
+
+    def __init__(self, ask: Callable[[], float | None]) -> None:
+        self._ask = ask
+        self._offset: float | None = None
+
+    def __call__(self) -> float:
+        if self._offset is None:
+            self._offset = self._anchored()
+        return self._offset + time.clock_gettime(_STEADY)
+
+    def _anchored(self) -> float:
+        """Half-way between question and answer is when the server looked."""
+        asked_at = time.clock_gettime(_STEADY)
+        told = self._ask()
+        answered_at = time.clock_gettime(_STEADY)
+        if told is None:
+            return time.time() - answered_at
+        return told - (asked_at + answered_at) / 2
 
 
 _STEADY: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -44,6 +44,8 @@ from ascertain.store.seal import (
 )
 
 SALT_BYTES = 16
+_NUL, _REPLACED = "\0", "\ufffd"
+_TOLD = ("provider_ref", "related_ref", "handle", "code")
 
 Work = list[tuple[int, "Prepared"]]
 """Operations that can be written, each with its place among those that were submitted."""
@@ -105,7 +107,7 @@ def _prepare(mac: Mac, forms: Forms, salt: bytes, operation: Operation) -> Prepa
 
 
 def _prepare_reserve(mac: Mac, forms: Forms, salt: bytes, operation: Reserve) -> Prepared:
-    record, drafts = operation.record, operation.drafts
+    record, drafts = storable(operation.record), operation.drafts
     check_moves(None, record, drafts)
     arguments, payloads = _payload(record.id, "args", salt, operation.arguments)
     result = b""
@@ -121,7 +123,11 @@ def _prepare_reserve(mac: Mac, forms: Forms, salt: bytes, operation: Reserve) ->
 
 
 def _prepare_advance(mac: Mac, forms: Forms, salt: bytes, operation: Advance) -> Prepared:
-    before, record, drafts = operation.before, operation.after, operation.drafts
+    before, record, drafts = operation.before, storable(operation.after), operation.drafts
+    claim = operation.claim
+    if claim is not None and _NUL in claim.provider_ref:
+        ref = claim.provider_ref.replace(_NUL, _REPLACED)
+        operation = operation._replace(claim=claim._replace(provider_ref=ref))
     if not same_identity(before, record):
         raise IllegalTransition(f"Action {before.id}: what is fixed at birth does not change.")
     check_moves(before, record, drafts)
@@ -139,6 +145,19 @@ def _prepare_advance(mac: Mac, forms: Forms, salt: bytes, operation: Advance) ->
         starts |= draft.event is Event.SEND
     statement = forms.advance(before, record)
     return Prepared(operation, record, statement, events, payloads, starts)
+
+
+def storable(record: ActionRecord) -> ActionRecord:
+    """The record without the one character that not every database can keep in a text.
+
+    It can only come from a provider; an answer must not be lost for it.
+    """
+    if _NUL not in f"{record.provider_ref}{record.related_ref}{record.handle}{record.code}":
+        return record
+    told = {name: getattr(record, name) for name in _TOLD}
+    return record.changed_by({
+        name: text.replace(_NUL, _REPLACED) for name, text in told.items() if text is not None
+    })  # fmt: skip
 
 
 def _payload(action_id: str, what: str, salt: bytes, body: str) -> tuple[bytes, tuple[Values, ...]]:

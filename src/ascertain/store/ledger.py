@@ -231,6 +231,13 @@ class Ledger(Protocol):
         """The key of intents and of the chain; lives outside the database."""
         ...
 
+    def now(self) -> float | None:
+        """The time that all who use the ledger share (seconds since 1970), as its server has it.
+
+        None: they are on one host, whose own clock they share.
+        """
+        ...
+
     def vitals(self) -> Vitals:
         """How it stands, for operators. Changes nothing, and reads no action."""
         ...

@@ -44,6 +44,11 @@ class PostgresLedger(SqlLedger[PostgresSession]):
         """The key of intents and of the chain; lies outside the database."""
         return self._link.secret()
 
+    def now(self) -> float:
+        """The time of the database server, which all hosts share."""
+        at: float = self._one("server_time")
+        return at
+
     def vitals(self) -> Vitals:
         """How it stands, for operators. Changes nothing, and reads no action."""
         return vitals(self._link)

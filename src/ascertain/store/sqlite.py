@@ -58,6 +58,9 @@ class SqliteLedger(SqlLedger[sqlite3.Connection]):
         """The key of intents and of the chain; lies outside the database."""
         return self._file.secret()
 
+    def now(self) -> None:
+        """All who use the file are on its host, and share that host's clock."""
+
     def vitals(self) -> Vitals:
         """How it stands, for operators. Changes nothing, and reads no action."""
         return vitals(self._file)

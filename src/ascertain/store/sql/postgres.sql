@@ -236,3 +236,6 @@ JOIN pg_namespace AS s ON s.oid = t.relnamespace WHERE s.nspname = :schema AND N
 UNION ALL
 SELECT 'function ' || p.proname, p.prosrc
 FROM pg_proc AS p JOIN pg_namespace AS s ON s.oid = p.pronamespace WHERE s.nspname = :schema;
+
+-- name: server_time
+SELECT extract(epoch FROM clock_timestamp())::double precision;

@@ -11,7 +11,16 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Kind
 from ascertain.model.tables import NOTES, RULES, Event, State
 from ascertain.store.ids import new_id
-from ascertain.store.ledger import Advance, Advanced, Ledger, Lost, Operation, Reserved
+from ascertain.store.ledger import (
+    Advance,
+    Advanced,
+    Claim,
+    ClaimBy,
+    Ledger,
+    Lost,
+    Operation,
+    Reserved,
+)
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.samples import (
     NOW,
@@ -47,6 +56,19 @@ class MoveRules:
         last = ledger.events(sent.id)[-1]
         assert (last.n, last.start, last.event, last.end) == (3, "sent", "confirm", "confirmed")
         assert (last.at, last.hash) == (NOW + 1, done.head)
+
+    def test_an_answer_is_not_lost_for_a_character_that_texts_cannot_hold(
+        self, ledger: Ledger
+    ) -> None:
+        """A reference, a code or a handle with a NUL is kept, with another character for it."""
+        strange = {"provider_ref": "T\0", "related_ref": "\0U", "code": "N\0O", "handle": "h\0"}
+        kept = {name: text.replace("\0", "\ufffd") for name, text in strange.items()}
+        answer = confirm(_sent(ledger), ref="T\0", **{k: strange[k] for k in list(strange)[1:]})
+        claimed = answer._replace(claim=Claim(ClaimBy.ANSWER, "T\0"))
+        done = submit(ledger, claimed, Advanced).record
+        assert {name: getattr(done, name) for name in kept} == kept
+        assert ledger.get(done.id) == done
+        assert list(ledger.verify()) == []
 
     def test_a_later_result_takes_the_place_of_the_first(self, ledger: Ledger) -> None:
         """None leaves it as it is."""
