@@ -20,7 +20,7 @@ from ascertain.runtime.contexts import DEFAULT_LIMIT_BYTES, DEFAULT_TTL_S, Conte
 from ascertain.runtime.counting import Counts
 from ascertain.runtime.desk import Desk
 from ascertain.runtime.durations import seconds
-from ascertain.runtime.embedded import EmbeddedWorker
+from ascertain.runtime.embedded import EmbeddedWorker, Engine, Works
 from ascertain.runtime.hands import DEFAULT_LEASE_S, Hands
 from ascertain.runtime.observed import keep_face, keep_face_async
 from ascertain.runtime.promises import Promises, ReadPromises, contract_of
@@ -41,6 +41,8 @@ from ascertain.wire.watch import watch
 if TYPE_CHECKING:
     import asyncio
 
+    from ascertain.runtime.plan import PlannedChain
+    from ascertain.runtime.recovery import Recovery
     from ascertain.runtime.worker import Worker
 
 C = TypeVar("C")
@@ -56,7 +58,9 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
     :param secret: the key of intents and of the event chain; by default from
         ``ASCERTAIN_SECRET`` or a file beside the ledger.
     :param worker: ``embedded`` recovers open actions in a thread of this process from the first
-        write on; ``none`` leaves that to ``ascertain worker`` and to callers.
+        write on; ``none`` leaves that to ``ascertain worker`` and to callers; an
+        :class:`~ascertain.runtime.embedded.Engine`, such as ``ascertain.temporal.Temporal``, has
+        time and single flight kept by a durable engine.
     :param mode: ``guard``, or ``observe``: record and judge, change nothing.
     :param queue_bound: how many operations may wait for the ledger before a call is refused.
     :param lease_s: how long a lease lasts beyond the deadline of what it covers, in seconds; longer
@@ -79,7 +83,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         *,
         tenant: str = "default",
         secret: bytes | None = None,
-        worker: str = "embedded",
+        worker: str | Engine = "embedded",
         mode: str = "guard",
         queue_bound: int = 10_000,
         clock: Clock | None = None,
@@ -91,8 +95,8 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         tiers: Tiers | None = None,
         sessions: str | None = None,
     ) -> None:
-        if worker not in ("embedded", "none"):
-            raise ContractError(f"worker={worker!r}: it is 'embedded' or 'none'.")
+        if isinstance(worker, str) and worker not in ("embedded", "none"):
+            raise ContractError(f"worker={worker!r}: it is 'embedded', 'none', or an engine.")
         if mode not in ("guard", "observe"):
             raise ContractError(f"mode={mode!r}: it is 'guard' or 'observe'.")
         self.url = shown_url(url)
@@ -118,9 +122,10 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         self._desk = Desk(self._calls)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        self._worker: Worker | None = None
+        self._worker: Works | None = None
         self._embedded = EmbeddedWorker(self.make_worker)
-        self._embeds = worker == "embedded"
+        self._engine = None if isinstance(worker, str) else worker
+        self._embeds = worker == "embedded" if isinstance(worker, str) else worker.embedded
 
     @property
     def ledger(self) -> Ledger:
@@ -311,28 +316,44 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         )  # fmt: skip
         return self.action(action_id)
 
-    def make_worker(self, *, concurrency: int = 64) -> Worker:
-        """A worker with this app's tools."""
-        from ascertain.runtime.worker import Worker
-
-        worker = Worker(
-            self.hands,
-            self._calls.bodies,
-            concurrency=concurrency,
-            loop_of=lambda: self._loop if self._loop and self._loop.is_running() else None,
-            resume=self._resume,
-        )
+    def make_worker(self, *, concurrency: int = 64) -> Works:
+        """A worker with this app's tools; the engine's, where the app has one."""
+        engine = self._engine
+        worker = self.own_worker(concurrency) if engine is None else engine.works(self, concurrency)
         self._worker = worker
         return worker
 
+    def own_worker(self, concurrency: int = 64) -> Worker:
+        """A worker that needs nothing but the ledger."""
+        from ascertain.runtime.worker import Worker
+
+        return Worker(
+            self.hands, self._calls.bodies, concurrency=concurrency, loop_of=self._home,
+            resume=self._resume,
+        )  # fmt: skip
+
+    def recovery(self) -> Recovery:
+        """What takes up one action at a time, for whoever says when."""
+        from ascertain.runtime.recovery import Recovery
+
+        return Recovery(self.hands, self._calls.bodies, loop_of=self._home)
+
+    def resumed(self, record: ChainRecord) -> PlannedChain:
+        """A stored chain with declared steps, to go on with."""
+        return self._desk.resumed(record)
+
     async def _resume(self, record: ChainRecord) -> None:
-        await self._desk.resumed(record).run_async()
+        await self.resumed(record).run_async()
+
+    def _home(self) -> asyncio.AbstractEventLoop | None:
+        """The loop on which async tools live, while it runs."""
+        return self._loop if self._loop and self._loop.is_running() else None
 
     def recover(self) -> int:
         """Recover everything that is due now, in this thread; returns how many were taken."""
         import asyncio
 
-        return asyncio.run(self.make_worker().drain())
+        return asyncio.run(self.own_worker().drain())
 
     def clear_expired(self, *, limit: int = 1000) -> int:
         """Forget what ended sessions remember; returns how many. Never while an action is open."""
