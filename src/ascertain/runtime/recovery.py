@@ -1,4 +1,4 @@
-"""Recovery of one action under a lease: what a worker and a durable engine both do, step by step."""
+"""Recovery of one leased action: what a worker and a durable engine both do, pass by pass."""
 
 from __future__ import annotations
 

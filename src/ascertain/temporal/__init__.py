@@ -19,6 +19,7 @@ from ascertain.temporal.words import Heard, Open, Planned, Progress, Stand, Verd
 
 if TYPE_CHECKING:
     from ascertain.temporal.acting import Acting, acting, told
+    from ascertain.temporal.inside import settled
     from ascertain.temporal.starting import Starter
     from ascertain.temporal.worker import plugin
     from ascertain.temporal.workflows import Chain, Reconcile
@@ -39,11 +40,12 @@ __all__ = [
     "Verdict",
     "acting",
     "plugin",
+    "settled",
     "told",
 ]
 
 _AT = {
-    "Acting": "acting", "acting": "acting", "told": "acting", "Starter": "starting",
+    "Acting": "acting", "acting": "acting", "told": "acting", "Starter": "starting", "settled": "inside",
     "plugin": "worker", "Chain": "workflows", "Reconcile": "workflows",
 }  # fmt: skip
 

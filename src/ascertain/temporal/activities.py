@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from math import isfinite
 from typing import Any
 
 from temporalio import activity
@@ -28,11 +29,11 @@ from ascertain.runtime.app import Ascertain
 from ascertain.runtime.plan import PlannedChain
 from ascertain.runtime.recovery import apart
 from ascertain.temporal.words import Heard, Progress, Said, Stand, Step, Verdict
-from ascertain.temporal.workflows import CHAIN_LOOKS_MOST_S, SILENCE_S
+from ascertain.temporal.workflows import CHAIN_LOOKS_MOST_S
 
 log = logging.getLogger("ascertain")
 
-BEATS_S = SILENCE_S / 4
+BEATS_A_SILENCE = 4
 AT_ONCE_S = 1.0
 ALIVE_S = 15.0
 KEEP_S = 2 * CHAIN_LOOKS_MOST_S
@@ -49,7 +50,7 @@ class Activities:
     @property
     def all(self) -> list[Callable[..., Any]]:
         """What a Temporal worker is given."""
-        return [self.step, self.verdict, self.chain, self.chain_step]
+        return [self.step, self.stand, self.verdict, self.chain, self.chain_step]
 
     @activity.defn(name="ascertain.step")
     async def step(self, action: str) -> Stand:
@@ -64,6 +65,12 @@ class Activities:
             elif (taken := await self._left_behind(record)) is not None:
                 await self._recovery.drive(taken)
                 self.recovered += 1
+            return await apart(self._stand, action)
+
+    @activity.defn(name="ascertain.stand")
+    async def stand(self, action: str) -> Stand:
+        """How it stands; nothing is moved by looking."""
+        async with telling():
             return await apart(self._stand, action)
 
     @activity.defn(name="ascertain.verdict")
@@ -129,11 +136,12 @@ class Activities:
         """When it may be said again: after a time that the ledger names, or once it is let go."""
         match error:
             case MayStillArrive():
-                until_at: float = error.context["until"]
-                return max(AT_ONCE_S, until_at - self._app.hands.clock())
+                until: float = error.context["until"]
+                left_s = until - self._app.hands.clock()
+                return max(AT_ONCE_S, left_s) if isfinite(left_s) else ALIVE_S
             case SenderMayBeAlive():
-                until = record.lease_until or 0.0
-                return min(max(AT_ONCE_S, until - self._app.hands.clock()), ALIVE_S)
+                left_s = (record.lease_until or 0.0) - self._app.hands.clock()
+                return min(max(AT_ONCE_S, left_s), ALIVE_S)
             case NotAllowed() if record.lease_owner is not None:
                 return AT_ONCE_S
             case _:
@@ -188,10 +196,13 @@ def agrees(record: ActionRecord, said: Verdict) -> bool:
 async def beating() -> AsyncGenerator[None]:
     """Say every few seconds that somebody is at work, so that a dead worker is noticed soon."""
 
+    silence = activity.info().heartbeat_timeout
+    assert silence is not None  # the workflow says it
+
     async def beat() -> None:
         while True:
             activity.heartbeat()
-            await asyncio.sleep(BEATS_S)
+            await asyncio.sleep(silence.total_seconds() / BEATS_A_SILENCE)
 
     task = asyncio.create_task(beat())
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ascertain.errors import AscertainError, ContractError
-from ascertain.temporal.words import DEFAULT_QUEUE, LOOK_AGAIN_S, STEPS_PER_RUN
+from ascertain.temporal.words import DEFAULT_QUEUE, LOOK_AGAIN_S, SILENCE_S, STEPS_PER_RUN
 
 if TYPE_CHECKING:
     from temporalio.client import Client, WorkflowHandle
@@ -41,6 +41,7 @@ class _Said:
     embedded: bool = True
     search_attributes: bool = True
     look_again_s: float = LOOK_AGAIN_S
+    silence_s: float = SILENCE_S
     steps_per_run: int = STEPS_PER_RUN
     connect: Callable[[], Awaitable[Client]] | None = field(default=None, repr=False)
 
@@ -59,6 +60,8 @@ class Temporal(_Said):
     :param search_attributes: show state, tool and tenant of each action. They are registered at
         start-up where that is allowed.
     :param look_again_s: how often the ledger is looked at where nothing is due, in seconds.
+    :param silence_s: a worker that was not heard of for so long is taken for dead, in seconds;
+        what it did is then taken up by another, once the ledger's lease allows it.
     :param steps_per_run: after how many looks a workflow's history is begun anew.
     :param connect: makes the client, where an address and a namespace are not enough (TLS, keys).
     :raises ContractError: a value that makes no sense.
@@ -71,8 +74,9 @@ class Temporal(_Said):
             text = getattr(self, name)
             if not isinstance(text, str) or not text or not text.isprintable():
                 raise ContractError(f"Temporal({name}=...) must be a plain text, got {text!r:.40}.")
-        if self.look_again_s < 1:
-            raise ContractError(f"look_again_s={self.look_again_s!r}: it is at least 1 second.")
+        for name in ("look_again_s", "silence_s"):
+            if getattr(self, name) < 1:
+                raise ContractError(f"{name}={getattr(self, name)!r}: it is at least 1 second.")
         if self.steps_per_run < 1:
             raise ContractError(f"steps_per_run={self.steps_per_run!r}: it is at least 1.")
         if self.connect is not None and not callable(self.connect):

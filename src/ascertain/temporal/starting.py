@@ -48,7 +48,7 @@ class Starter:
         start = Open(
             action=record.id, tool=record.tool, tenant=record.tenant, state=str(record.state),
             attributes=place.search_attributes, look_again_s=place.look_again_s,
-            steps_per_run=place.steps_per_run,
+            silence_s=place.silence_s, steps_per_run=place.steps_per_run,
         )  # fmt: skip
         shown = {words.STATE: start.state, words.TOOL: start.tool, words.TENANT: start.tenant}
         return await self._start(words.RECONCILE, start, record.id, Stand, shown, poke=poke)
@@ -60,7 +60,8 @@ class Starter:
         place = self._place
         planned = Planned(
             chain=record.id, name=record.name, tenant=record.tenant,
-            attributes=place.search_attributes, steps_per_run=place.steps_per_run,
+            attributes=place.search_attributes, silence_s=place.silence_s,
+            steps_per_run=place.steps_per_run,
         )  # fmt: skip
         shown = {words.STATE: "running", words.TENANT: record.tenant}
         return await self._start(words.CHAIN, planned, record.id, Progress, shown, poke=poke)

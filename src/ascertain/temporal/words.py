@@ -17,6 +17,7 @@ ATTRIBUTES = (STATE, TOOL, TENANT)
 
 DEFAULT_QUEUE = "ascertain"
 LOOK_AGAIN_S = 900.0
+SILENCE_S = 10.0
 STEPS_PER_RUN = 200
 
 
@@ -45,7 +46,8 @@ class Open:
     """An action to take up: what :data:`RECONCILE` starts with, and goes on with.
 
     :param attributes: whether the namespace knows our search attributes.
-    :param look_again_s: how long at most until the ledger is looked at, in seconds.
+    :param look_again_s: where nothing is due, the ledger is looked at this often, in seconds.
+    :param silence_s: a worker that was not heard of for so long is taken for dead, in seconds.
     :param steps_per_run: after how many looks the history is begun anew.
     :param said: verdicts that were signalled and could not be written yet.
     """
@@ -56,6 +58,7 @@ class Open:
     state: str
     attributes: bool = True
     look_again_s: float = LOOK_AGAIN_S
+    silence_s: float = SILENCE_S
     steps_per_run: int = STEPS_PER_RUN
     said: list[Verdict] = field(default_factory=list[Verdict])
 
@@ -116,6 +119,7 @@ class Planned:
     name: str
     tenant: str
     attributes: bool = True
+    silence_s: float = SILENCE_S
     steps_per_run: int = STEPS_PER_RUN
 
 

@@ -84,6 +84,7 @@ class TemporalWorker:
             worker = Worker(
                 client, task_queue=self._place.task_queue, plugins=[plugin(self._activities)],
                 max_concurrent_activities=self._concurrency, graceful_shutdown_timeout=FINISH,
+                sticky_queue_schedule_to_start_timeout=timedelta(seconds=self._place.silence_s),
             )  # fmt: skip
             async with worker:
                 await self._keep_looking(Watch(self._app, Starter(client, self._place)))

@@ -24,9 +24,7 @@ _STATE = SearchAttributeKey.for_keyword(words.STATE)
 
 # A worker that died is noticed by its silence; then another one takes the action's lease, once
 # the dead one's holds no longer. There is no last try: the ledger says when to give up.
-SILENCE_S = 10.0
 _PASS_AT_MOST = timedelta(hours=1)
-_SILENCE = timedelta(seconds=SILENCE_S)
 _AGAIN = RetryPolicy(
     initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1), maximum_attempts=0
 )
@@ -121,8 +119,8 @@ class Reconcile:
             self._look = False
             stand: Stand = await workflow.execute_activity(
                 "ascertain.step", self._open.action, result_type=Stand,
-                start_to_close_timeout=_PASS_AT_MOST, heartbeat_timeout=_SILENCE,
-                retry_policy=_AGAIN,
+                start_to_close_timeout=_PASS_AT_MOST,
+                heartbeat_timeout=timedelta(seconds=self._open.silence_s), retry_policy=_AGAIN,
             )  # fmt: skip
             self._stand = stand
         return stand
@@ -204,7 +202,7 @@ class Chain:
                 return progress
             if progress.ready:
                 wait_s = CHAIN_LOOKS_FIRST_S
-                await asyncio.gather(*(self._make(planned.chain, name) for name in progress.ready))
+                await asyncio.gather(*(self._make(planned, name) for name in progress.ready))
             if steps >= planned.steps_per_run or workflow.info().is_continue_as_new_suggested():
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 workflow.continue_as_new(planned)
@@ -237,10 +235,11 @@ class Chain:
             _show(progress.state)
         return progress
 
-    async def _make(self, chain: str, name: str) -> None:
+    async def _make(self, planned: Planned, name: str) -> None:
         await workflow.execute_activity(
-            "ascertain.chain_step", Step(chain=chain, step=name),
-            start_to_close_timeout=_PASS_AT_MOST, heartbeat_timeout=_SILENCE, retry_policy=_AGAIN,
+            "ascertain.chain_step", Step(chain=planned.chain, step=name),
+            start_to_close_timeout=_PASS_AT_MOST,
+            heartbeat_timeout=timedelta(seconds=planned.silence_s), retry_policy=_AGAIN,
         )  # fmt: skip
 
 
