@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 
 from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
 
 from ascertain.model.tables import State
@@ -20,7 +20,7 @@ from ascertain.temporal.worker import TemporalWorker
 from tests.temporal import shop as names
 from tests.temporal.shop import Shop
 
-WITHIN_S = 40.0
+WITHIN_S = 30.0
 
 
 class House:
@@ -95,8 +95,9 @@ class House:
         ):  # fmt: skip
             yield
 
-    def child(self, kill=""):
-        """`ascertain worker` as a process of its own."""
+    def child(self, kill="", module=None):
+        """`ascertain worker` as a process of its own; or a module that is run as one."""
+        command = ["ascertain.cli", "worker", "tests.temporal.shop:app"]
         environment = {
             **os.environ, names.WORLD: self.world.url, names.FOLDER: str(self.folder),
             names.TARGET: self.target, names.QUEUE: self.queue, names.KILL: kill,
@@ -105,7 +106,7 @@ class House:
             (self.folder / "may_die").touch()
         with (self.folder / "child.log").open("ab") as log:
             child = subprocess.Popen(
-                [sys.executable, "-m", "ascertain.cli", "worker", "tests.temporal.shop:app"],
+                [sys.executable, "-m", *([module] if module else command)],
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         self.children.append(child)
@@ -117,8 +118,21 @@ class House:
         return self.client.get_workflow_handle(action.id, result_type=Stand)
 
     async def result(self, action):
-        """What the action's workflow says in the end."""
+        """What the action's workflow says in the end, once there is one."""
+        deadline = time.monotonic() + WITHIN_S
+        while not await self._is_there(action):
+            assert time.monotonic() < deadline, "no workflow has taken it up"
+            await _moment()
         return await asyncio.wait_for(self.handle(action).result(), WITHIN_S)
+
+    async def _is_there(self, action):
+        try:
+            await self.handle(action).describe()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return False
+        return True
 
     async def until(self, holds, what):
         """Look again until it holds."""

@@ -67,9 +67,7 @@ class Shop:
         said = {"key_lifetime": "24h", "refusals": REFUSALS} if by_key else {}
         budget = replace(self.budget, send_deadline_s=under_way_s)
 
-        @self.app.tool(
-            name=name, identity=["order_id"], budget=budget, via=[self.client], **said
-        )
+        @self.app.tool(name=name, identity=["order_id"], budget=budget, via=[self.client], **said)
         def make(order_id: str) -> dict:
             self.die(f"before:{name}")
             reply = self.client.post(

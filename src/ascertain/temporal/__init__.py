@@ -18,7 +18,7 @@ from ascertain.temporal.place import Temporal, TemporalMissing, Unreachable
 from ascertain.temporal.words import Heard, Open, Planned, Progress, Stand, Verdict
 
 if TYPE_CHECKING:
-    from ascertain.temporal.acting import Acting, acting, told
+    from ascertain.temporal.guarding import Acting, acting, told
     from ascertain.temporal.inside import settled
     from ascertain.temporal.starting import Starter
     from ascertain.temporal.worker import plugin
@@ -45,8 +45,8 @@ __all__ = [
 ]
 
 _AT = {
-    "Acting": "acting", "acting": "acting", "told": "acting", "Starter": "starting", "settled": "inside",
-    "plugin": "worker", "Chain": "workflows", "Reconcile": "workflows",
+    "Acting": "guarding", "acting": "guarding", "told": "guarding", "Starter": "starting",
+    "settled": "inside", "plugin": "worker", "Chain": "workflows", "Reconcile": "workflows",
 }  # fmt: skip
 
 

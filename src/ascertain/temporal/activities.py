@@ -195,7 +195,6 @@ def agrees(record: ActionRecord, said: Verdict) -> bool:
 @asynccontextmanager
 async def beating() -> AsyncGenerator[None]:
     """Say every few seconds that somebody is at work, so that a dead worker is noticed soon."""
-
     silence = activity.info().heartbeat_timeout
     assert silence is not None  # the workflow says it
 

@@ -15,7 +15,12 @@ _FIRST_S, _MOST_S = 1.0, 60.0
 async def settled(
     action: str, *, task_queue: str = DEFAULT_QUEUE, within: timedelta | None = None
 ) -> Stand:
-    """Wait, in a workflow, until an action is settled: ``await settled(ticket["action"])``.
+    """Wait, in a workflow, until an action is settled.
+
+    ::
+
+        ticket = await workflow.execute_activity(open_ticket, ...)
+        stand = await settled(ticket["action"])
 
     It is the action's own workflow that settles it; this one looks, less and less often.
 
