@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from ascertain import Absent, Ascertain, Budget, Found, Processing, Refused, key
+from ascertain import Absent, Ascertain, Budget, Found, Processing, Refused, Undone, key
 from ascertain.temporal import Temporal
 from ascertain.testing.world import Provider
 from tests.testing.world_refusals import REFUSALS
@@ -91,7 +91,7 @@ class Shop:
 
     def _undo(self):
         @self.create_ticket.compensate(key_lifetime="24h", budget=self.budget, via=[self.client])
-        def close_ticket(undone) -> dict:
+        def close_ticket(undone: Undone) -> dict:
             reply = self.client.post(
                 "/notices",
                 json={"closed": undone.provider_ref},

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import (
     AddSearchAttributesRequest,
@@ -13,6 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from ascertain.errors import AscertainError
 from ascertain.temporal.words import ATTRIBUTES
 
+KNOWN_WITHIN_S, LOOK_S = 20.0, 0.2
 REFUSED = {
     RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.INVALID_ARGUMENT,
     RPCStatusCode.FAILED_PRECONDITION, RPCStatusCode.RESOURCE_EXHAUSTED,
@@ -48,6 +52,7 @@ async def register(client: Client) -> None:
                 search_attributes=dict.fromkeys(missing, keyword), namespace=client.namespace
             )
         )
+        await _known_everywhere(client)
     except RPCError as error:
         if error.status is RPCStatusCode.ALREADY_EXISTS:
             return  # another worker was quicker
@@ -57,3 +62,18 @@ async def register(client: Client) -> None:
             f"The namespace {client.namespace} has not all of {', '.join(ATTRIBUTES)}, and they "
             f"could not be added ({error.status.name})."
         ) from error
+
+
+async def _known_everywhere(client: Client) -> None:
+    """The service takes a moment until it lets workflows have them."""
+    query = " AND ".join(f"{name} = ''" for name in ATTRIBUTES)
+    until = time.monotonic() + KNOWN_WITHIN_S
+    while True:
+        try:
+            await client.count_workflows(query)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.INVALID_ARGUMENT or time.monotonic() > until:
+                raise
+            await asyncio.sleep(LOOK_S)
+        else:
+            return

@@ -118,9 +118,13 @@ class Temporal(_Said):
         Driven twice, it is one. ``await handle.result()`` waits until nothing is left to do.
 
         :raises LedgerError: the plan could not be stored; nothing was started.
+        :raises AttributesMissing: the namespace lacks the search attributes.
         """
+        from ascertain.temporal import attributes
         from ascertain.temporal.starting import Starter
 
         connected = client or await self.client()
+        if self.search_attributes:
+            await attributes.register(connected)
         await chain.store_async()
         return await Starter(connected, self).chain(chain.record)
