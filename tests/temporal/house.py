@@ -26,11 +26,11 @@ WITHIN_S = 30.0
 class House:
     """An app that starts no worker by itself; workers come and go as the test says."""
 
-    def __init__(self, target, world, folder, order):
+    def __init__(self, target, world, folder, order, **shop):
         self.target, self.world, self.folder, self.order = target, world, folder, order
         self.queue = f"shop-{order}"
         self.place = Temporal(target, task_queue=self.queue, embedded=False, silence_s=2.0)
-        self.shop = Shop(world.url, folder, self.place)
+        self.shop = Shop(world.url, folder, self.place, **shop)
         self.app = self.shop.app
         self.children = []
         self.own_workflows = []

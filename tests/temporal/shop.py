@@ -39,10 +39,13 @@ class Shop:
         ``lookup:TOOL``: once in its life, when there is a file ``may_die`` in the folder.
     """
 
-    def __init__(self, world_url, folder, worker, *, kill="", clock=None, budget=QUICK):
+    def __init__(
+        self, world_url, folder, worker, *, kill="", clock=None, budget=QUICK, ask_after_s=0.2
+    ):
         self.folder = Path(folder)
         self.kill = kill
         self.budget = budget
+        self.ask_after_s = ask_after_s
         self.app = Ascertain(
             f"sqlite:///{folder}/ledger.db", worker=worker, lease_s=0.3, clock=clock
         )
@@ -83,8 +86,9 @@ class Shop:
                 self.die(f"lookup:{name}")
                 reply = self.client.get(f"/{collection}", params={"request": action.key})
                 rows = reply.raise_for_status().json()
-                if rows and rows[0].get("state") == "working":
-                    return Processing(ask_after_s=0.2)
+                working = rows if isinstance(rows, dict) else (rows or [{}])[0]
+                if working.get("state") == "working":
+                    return Processing(ask_after_s=self.ask_after_s)
                 return Found(rows[0]["ref"], value=rows[0]) if rows else Absent
 
         return make
