@@ -3,11 +3,14 @@
 import asyncio
 import base64
 import contextlib
+import json
 import os
+import re
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
@@ -21,6 +24,7 @@ from tests.temporal import shop as names
 from tests.temporal.shop import Shop
 
 WITHIN_S = 30.0
+KEEP = "ASCERTAIN_KEEP_HISTORIES"
 
 
 class House:
@@ -134,11 +138,11 @@ class House:
             return False
         return True
 
-    async def until(self, holds, what):
+    async def until(self, holds, what, within_s=WITHIN_S):
         """Look again until it holds."""
-        deadline = time.monotonic() + WITHIN_S
+        deadline = time.monotonic() + within_s
         while not (found := await asyncio.to_thread(holds)):
-            assert time.monotonic() < deadline, f"not within {WITHIN_S} s: {what}"
+            assert time.monotonic() < deadline, f"not within {within_s} s: {what}"
             await _moment()
         return found
 
@@ -178,10 +182,24 @@ class House:
         replayer = Replayer(workflows=self.own_workflows, plugins=[plugin(self.app)])
         for history in histories:
             await replayer.replay_workflow(history)
+        self._keep(histories)
         told = [part for history in histories for part in payloads(history)]
         assert {kind for kind, _ in told} <= {"json/plain", "binary/null"}
         assert told or not histories
         return histories
+
+    def _keep(self, histories):
+        """Where the environment names a folder, ours are kept there, to be recorded from."""
+        folder = os.environ.get(KEEP)
+        if folder is None:
+            return
+        test = self.order.removeprefix("A-").rpartition("-")[0]
+        for n, history in enumerate(histories):
+            started = history.events[0].workflow_execution_started_event_attributes
+            if started.workflow_type.name.startswith("ascertain."):
+                kept = _without_places(history.to_json_dict())
+                text = json.dumps(kept, separators=(",", ":"))
+                Path(folder, f"{test}.{n}.json").write_text(f"{text}\n")
 
 
 def payloads(history):
@@ -203,6 +221,18 @@ def payloads(history):
 
     walk(history.to_json_dict())
     return found
+
+
+def _without_places(part):
+    """The same without the names of processes, hosts and folders: no replay looks at them."""
+    if isinstance(part, list):
+        return [_without_places(one) for one in part]
+    if isinstance(part, str):
+        return re.sub(r"^\d+@[^-]+", "worker", part)  # also in the name of a worker's own queue
+    if not isinstance(part, dict):
+        return part
+    places = {"identity": "worker", "stackTrace": ""}
+    return {name: places.get(name, _without_places(one)) for name, one in part.items()}
 
 
 async def _moment():

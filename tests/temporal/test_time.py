@@ -89,9 +89,7 @@ async def lasted_s(handle):
 
 async def test_a_provider_that_works_for_a_day_is_asked_each_hour_and_believed_in_the_end(skipping):
     house, _ = skipping
-    house.world.script(
-        "tickets", {"order": house.order}, ["reply_lost"], ["working"] * 24
-    )
+    house.world.script("tickets", {"order": house.order}, ["reply_lost"], ["working"] * 24)
     action = await asyncio.to_thread(house.ask, house.shop.create_ticket)
     assert action.state is State.UNKNOWN
     handle = await begin(house)
