@@ -46,6 +46,10 @@ class Server:
     def target(self):
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def start(self):
         command = [
             binary("temporal"), "server", "start-dev", "--headless", "--ip", "127.0.0.1",

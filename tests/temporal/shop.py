@@ -68,6 +68,7 @@ class Shop:
 
     def _tool(self, name, collection, *, by_key=True, under_way_s=QUICK.send_deadline_s):
         said = {"key_lifetime": "24h", "refusals": REFUSALS} if by_key else {}
+        said["breaker"] = False  # every loss here is meant
         budget = replace(self.budget, send_deadline_s=under_way_s)
 
         @self.app.tool(name=name, identity=["order_id"], budget=budget, via=[self.client], **said)

@@ -1,8 +1,8 @@
 """Histories of earlier runs replay: a change of the workflows' code that breaks one is refused.
 
 All others are replayed in the run that made them (`House.check_histories`). These were kept by
-``ASCERTAIN_KEEP_HISTORIES=FOLDER pytest tests/temporal``; a workflow that must change its steps does
-so behind ``workflow.patched``, and its new histories are added here.
+``ASCERTAIN_KEEP_HISTORIES=FOLDER pytest tests/temporal``; a workflow that must change its steps
+does so behind ``workflow.patched``, and its new histories are added here.
 """
 
 import json
@@ -39,5 +39,5 @@ async def test_a_history_that_took_other_steps_is_noticed(replayer):
     text = next(path for path in KEPT if path.name.startswith("reconcile")).read_text()
     assert "ascertain.step" in text
     other = WorkflowHistory.from_json("other", json.loads(text.replace(".step", ".leap")))
-    with pytest.raises(Exception, match="[Nn]ondeterminism"):
+    with pytest.raises(Exception, match=r"[Nn]ondeterminism"):
         await replayer.replay_workflow(other)
