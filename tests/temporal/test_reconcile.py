@@ -9,6 +9,7 @@ from temporalio.exceptions import CancelledError
 
 from ascertain import State
 from ascertain.temporal import Reconcile, Verdict
+from ascertain.testing.world import Behaviour
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -162,3 +163,22 @@ async def test_a_long_wait_begins_its_history_anew_and_forgets_no_word(house):
         assert (await house.until_running(action)).action == first.action
         await house.handle(action).execute_update(Reconcile.verdict, Verdict(confirmed="L4"))
         assert (await house.result(action)).provider_ref == "L4"
+
+
+async def test_no_action_is_taken_without_a_thread_for_it(house):
+    """Two threads, many actions of a sync tool: none spends a send on nothing."""
+    house.app._calls.bodies._bound = 2
+    lost = []
+    for n in range(12):
+        order = f"{house.order}/{n}"
+        slow = Behaviour("slow_deadline", seconds=0.2)
+        house.world.script("tickets", {"order": order}, ["request_lost", slow], ["error_500"])
+        lost.append(await asyncio.to_thread(house.ask, house.shop.create_ticket, order))
+    async with house.worker():
+        await house.until(
+            lambda: all(action.refresh().confirmed for action in lost), "all are settled"
+        )
+    told = [event.reason for action in lost for event in house.app.ledger.events(action.id)]
+    assert not [reason for reason in told if "all_threads_busy" in reason]
+    assert [action.refresh().attempt for action in lost] == [2] * 12
+    assert [len(house.effects(order=f"{house.order}/{n}")) for n in range(12)] == [1] * 12

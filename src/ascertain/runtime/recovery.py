@@ -17,6 +17,7 @@ from ascertain.runtime.aio import AsyncDriver
 from ascertain.runtime.aio_commit import commit_async
 from ascertain.runtime.bodies import Bodies
 from ascertain.runtime.hands import Hands
+from ascertain.runtime.registry import Entry
 
 R = TypeVar("R")
 
@@ -44,6 +45,18 @@ class Recovery:
             (entry.contract.budget.send_deadline_s for entry in self._hands.registry), default=5.0
         )
         return self._hands.lease_s + longest
+
+    def room(self, running: int, most: int) -> int:
+        """How many more actions can be worked on: sync code needs a thread that is free.
+
+        One that is taken without it would spend its sends on nothing, up to a person's desk.
+
+        :param running: how many are worked on. :param most: how many may be at once.
+        """
+        room = max(0, most - running)
+        if any(_needs_thread(entry) for entry in self._hands.registry):
+            room = min(room, self._bodies.room_beside(running))
+        return room
 
     async def take(self, record: ActionRecord) -> ActionRecord | None:
         """Lease this one action, due or not; None while somebody else's lease on it holds.
@@ -86,6 +99,13 @@ class Recovery:
             move = fold.hold(record, due_at=now + 60.0, now=now)
         operation = advance_of(record, move)
         await commit_async(self._hands.committer, operation)
+
+
+def _needs_thread(entry: Entry) -> bool:
+    """Whether recovering an action of this tool runs sync code."""
+    if entry.contract.is_read:
+        return False
+    return not entry.is_async or (entry.lookup is not None and not entry.lookup_is_async)
 
 
 async def apart(function: Callable[..., R], *args: object) -> R:

@@ -16,7 +16,6 @@ from ascertain.runtime.bodies import Bodies
 from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.plans import Plans
 from ascertain.runtime.recovery import Recovery
-from ascertain.runtime.registry import Entry
 from ascertain.runtime.upkeep import Upkeep
 
 IDLE_S = 1.0
@@ -42,7 +41,6 @@ class Worker:
         resume: Callable[[ChainRecord], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         self._hands = hands
-        self._bodies = bodies
         self._concurrency = concurrency
         self._recovery = Recovery(hands, bodies, loop_of=loop_of)
         self._plans = None if resume is None else Plans(hands, loop_of, resume)
@@ -78,7 +76,7 @@ class Worker:
         running: set[asyncio.Task[None]] = set()
         try:
             while not self._stopping:
-                room = self._room(len(running))
+                room = self._recovery.room(len(running), self._concurrency)
                 taken = await self._take(room)
                 running |= {asyncio.create_task(self._recover(record)) for record in taken}
                 if self._plans is not None and room:
@@ -99,7 +97,7 @@ class Worker:
         """Recover everything that is due now, once; returns how many actions were taken."""
         count = 0
         while True:
-            taken = await self._take(max(1, self._room(0)))
+            taken = await self._take(max(1, self._recovery.room(0, self._concurrency)))
             await asyncio.gather(*(self._recover(record) for record in taken))
             plans = set[asyncio.Task[None]]()
             if self._plans is not None:
@@ -109,16 +107,6 @@ class Worker:
             if not taken and not plans:
                 return count
             count += len(taken)
-
-    def _room(self, running: int) -> int:
-        """How many more actions can be worked on: sync code needs a thread that is free.
-
-        One that is taken without it would spend its sends on nothing, up to a person's desk.
-        """
-        room = max(0, self._concurrency - running)
-        if any(_needs_thread(entry) for entry in self._hands.registry):
-            room = min(room, self._bodies.room_beside(running))
-        return room
 
     async def _take(self, room: int) -> tuple[ActionRecord, ...]:
         if room <= 0:
@@ -186,10 +174,3 @@ class Worker:
     @staticmethod
     async def _offload(function: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(None, function, *args)
-
-
-def _needs_thread(entry: Entry) -> bool:
-    """Whether recovering an action of this tool runs sync code."""
-    if entry.contract.is_read:
-        return False
-    return not entry.is_async or (entry.lookup is not None and not entry.lookup_is_async)

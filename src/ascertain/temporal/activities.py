@@ -28,6 +28,7 @@ from ascertain.model.tables import State
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.plan import PlannedChain
 from ascertain.runtime.recovery import apart
+from ascertain.runtime.worker import BUSY_S
 from ascertain.temporal.words import Heard, Progress, Said, Stand, Step, Verdict
 from ascertain.temporal.workflows import CHAIN_LOOKS_MOST_S
 
@@ -45,6 +46,7 @@ class Activities:
     def __init__(self, app: Ascertain) -> None:
         self._app = app
         self._recovery = app.recovery()
+        self._running = 0
         self.recovered = 0
 
     @property
@@ -55,7 +57,7 @@ class Activities:
     @activity.defn(name="ascertain.step")
     async def step(self, action: str) -> Stand:
         """Take the action up, if it is due and nobody else does; say how it stands then."""
-        async with beating(), telling():
+        async with beating(), telling(), self._in_room():
             record = await apart(self._record, action)
             if record.due_at is not None and record.due_at <= self._app.hands.clock():
                 taken = await self._recovery.take(record)
@@ -92,6 +94,19 @@ class Activities:
         async with beating(), telling():
             planned = await self._planned(step.chain)
             await planned.make_async(step.step)
+
+    @asynccontextmanager
+    async def _in_room(self) -> AsyncGenerator[None]:
+        """Wait until there is a thread for what may run in one; nothing is leased meanwhile."""
+        while True:
+            if self._recovery.room(self._running, self._running + 1):
+                break
+            await asyncio.sleep(BUSY_S)  # a thread is freed by whoever had it
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
 
     async def _left_behind(self, record: ActionRecord) -> ActionRecord | None:
         """Whoever holds the lease is proven gone: nobody has to wait until it ends."""
