@@ -15,6 +15,7 @@ from ascertain.temporal import Temporal
 from ascertain.testing.world import Provider
 from tests.testing.world_refusals import REFUSALS
 
+SECRET = b"a secret of these tests"
 SETTLING_S = 0.4
 QUICK = Budget(
     turn_sends=1, turn_s=1.0, sends=4, unanswered=4, send_deadline_s=0.5, backoff_s=0.05,
@@ -40,15 +41,23 @@ class Shop:
     """
 
     def __init__(
-        self, world_url, folder, worker, *, kill="", clock=None, budget=QUICK, ask_after_s=0.2
+        self,
+        world_url,
+        folder,
+        worker,
+        *,
+        url=None,
+        kill="",
+        clock=None,
+        budget=QUICK,
+        ask_after_s=0.2,
     ):
         self.folder = Path(folder)
         self.kill = kill
         self.budget = budget
         self.ask_after_s = ask_after_s
-        self.app = Ascertain(
-            f"sqlite:///{folder}/ledger.db", worker=worker, lease_s=0.3, clock=clock
-        )
+        url = url or f"sqlite:///{folder}/ledger.db"
+        self.app = Ascertain(url, worker=worker, lease_s=0.3, clock=clock, secret=SECRET)
         self.client = self.app.watch(httpx.Client(base_url=world_url))
         self.create_ticket = self._tool("create_ticket", "tickets")
         self.send_notice = self._tool("send_notice", "notices")

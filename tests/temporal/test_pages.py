@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from ascertain.testing.world import World
 from tests.docs.pages import PROVIDERS, run, start, text_of, unpack
@@ -54,7 +55,7 @@ def test_what_a_call_leaves_open_a_worker_process_takes_up_and_a_person_may_answ
 async def _taken_up(target, action):
     client = await Client.connect(target)
     for _ in range(600):
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(RPCError):
             if await client.get_workflow_handle(action).query("stand"):
                 return
         await asyncio.to_thread(threading.Event().wait, 0.05)

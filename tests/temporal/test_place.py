@@ -13,6 +13,7 @@ from ascertain.errors import ContractError
 from ascertain.temporal import Temporal, Unreachable
 from ascertain.temporal.attributes import register
 from ascertain.temporal.words import ATTRIBUTES
+from tests.postgres.server import new_url
 from tests.temporal.server import free_port
 from tests.temporal.shop import Shop
 
@@ -43,14 +44,17 @@ print([name for name in sys.modules if name.partition(".")[0] == "temporalio"])
 """
 
 
+@pytest.mark.parametrize("ledger", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("worker", ["embedded", "temporal"])
-def test_the_same_application_runs_with_and_without_temporal_by_one_line(
-    world, target, tmp_path, request, worker
+def test_the_same_application_runs_on_either_ledger_with_and_without_temporal(
+    world, target, tmp_path, request, worker, ledger
 ):
+    """One URL, or one line, is all that differs."""
     order = f"A-{request.node.name}"
     place = worker if worker == "embedded" else Temporal(target, task_queue=order, silence_s=2.0)
+    url = f"sqlite:///{tmp_path}/ledger.db" if ledger == "sqlite" else new_url()
     world.script("tickets", {"order": order}, ["reply_lost"], ["error_500"])
-    shop = Shop(world.url, tmp_path, place)
+    shop = Shop(world.url, tmp_path, place, url=url)
     with shop.app.session("chat-42", principal="u7"):
         ticket = shop.create_ticket(order_id=order)
     assert ticket.state is State.UNKNOWN

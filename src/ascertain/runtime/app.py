@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
-from ascertain.model.chain import ChainRecord
 from ascertain.model.contract import Contract
 from ascertain.rules.gate import Tiers
 from ascertain.rules.left import LEFT_S
@@ -20,10 +19,11 @@ from ascertain.runtime.contexts import DEFAULT_LIMIT_BYTES, DEFAULT_TTL_S, Conte
 from ascertain.runtime.counting import Counts
 from ascertain.runtime.desk import Desk
 from ascertain.runtime.durations import seconds
-from ascertain.runtime.embedded import EmbeddedWorker, Engine, Works
+from ascertain.runtime.embedded import EmbeddedWorker, Engine
 from ascertain.runtime.hands import DEFAULT_LEASE_S, Hands
 from ascertain.runtime.observed import keep_face, keep_face_async
 from ascertain.runtime.promises import Promises, ReadPromises, contract_of
+from ascertain.runtime.recovering import Recovers
 from ascertain.runtime.refusing import Refusing
 from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_async_checks
 from ascertain.runtime.scope import Session
@@ -41,15 +41,12 @@ from ascertain.wire.watch import watch
 if TYPE_CHECKING:
     import asyncio
 
-    from ascertain.runtime.plan import PlannedChain
-    from ascertain.runtime.recovery import Recovery
-    from ascertain.runtime.worker import Worker
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Ascertain(Counts, Wraps, WordOnWaiting):
+class Ascertain(Counts, Recovers, Wraps, WordOnWaiting):
     """Makes every tool call end in a known truth.
 
     :param url: where the ledger lives: ``sqlite:///ledger.db``, or
@@ -122,7 +119,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         self._desk = Desk(self._calls)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        self._worker: Works | None = None
+        self._worker = None
         self._embedded = EmbeddedWorker(self.make_worker)
         self._engine = None if isinstance(worker, str) else worker
         self._embeds = worker == "embedded" if isinstance(worker, str) else worker.embedded
@@ -315,45 +312,6 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
             undone=undone, turn_back=turn_back, kept=kept, evidence=evidence,
         )  # fmt: skip
         return self.action(action_id)
-
-    def make_worker(self, *, concurrency: int = 64) -> Works:
-        """A worker with this app's tools; the engine's, where the app has one."""
-        engine = self._engine
-        worker = self.own_worker(concurrency) if engine is None else engine.works(self, concurrency)
-        self._worker = worker
-        return worker
-
-    def own_worker(self, concurrency: int = 64) -> Worker:
-        """A worker that needs nothing but the ledger."""
-        from ascertain.runtime.worker import Worker
-
-        return Worker(
-            self.hands, self._calls.bodies, concurrency=concurrency, loop_of=self._home,
-            resume=self._resume,
-        )  # fmt: skip
-
-    def recovery(self) -> Recovery:
-        """What takes up one action at a time, for whoever says when."""
-        from ascertain.runtime.recovery import Recovery
-
-        return Recovery(self.hands, self._calls.bodies, loop_of=self._home)
-
-    def resumed(self, record: ChainRecord) -> PlannedChain:
-        """A stored chain with declared steps, to go on with."""
-        return self._desk.resumed(record)
-
-    async def _resume(self, record: ChainRecord) -> None:
-        await self.resumed(record).run_async()
-
-    def _home(self) -> asyncio.AbstractEventLoop | None:
-        """The loop on which async tools live, while it runs."""
-        return self._loop if self._loop and self._loop.is_running() else None
-
-    def recover(self) -> int:
-        """Recover everything that is due now, in this thread; returns how many were taken."""
-        import asyncio
-
-        return asyncio.run(self.own_worker().drain())
 
     def clear_expired(self, *, limit: int = 1000) -> int:
         """Forget what ended sessions remember; returns how many. Never while an action is open."""
