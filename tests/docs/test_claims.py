@@ -5,9 +5,11 @@ import os
 import re
 import signal
 import time
+from dataclasses import replace
 
 import httpx
 import pytest
+from temporalio.testing import ActivityEnvironment
 
 from ascertain import (
     Absent,
@@ -26,6 +28,7 @@ from ascertain import (
 from ascertain.errors import LedgerFull
 from ascertain.runtime.recent import Recent
 from ascertain.store.ledger import Filter
+from ascertain.temporal import acting, told
 from ascertain.testing.world import Behaviour, Provider, World
 from tests.docs.pages import text_of
 from tests.postgres import hands
@@ -309,6 +312,24 @@ def test_it_is_one_action(desk, world, order, once_per, sessions):
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     assert world.count(order=order) == 1
     assert desk.only().state is State.CONFIRMED
+
+
+@shows("Temporal runs an activity again, after the effect")
+def test_it_finds_its_action_and_sends_nothing(desk, world, order):
+    create = desk.tool()
+    environment = ActivityEnvironment()  # one activity of one workflow run
+
+    def open_ticket():
+        with acting(desk.app, principal="u7") as here:
+            ticket = here(create)(order_id=order)
+        return told(ticket)
+
+    first = environment.run(open_ticket)
+    environment.info = replace(environment.info, attempt=2)
+    again = environment.run(open_ticket)
+    assert (first["state"], first["settled"]) == ("confirmed", True)
+    assert again == first
+    assert len(desk.posts(order)) == world.count(order=order) == 1
 
 
 @shows("the model refunds while the order it has just looked up is still being written")

@@ -12,7 +12,7 @@ from tests.tidy import sources
 
 FACE = [path for path in [sources.PACKAGE / "__init__.py"] if path.exists()]
 # What may need more than the standard library: doors, and the eyes for one client each.
-DOORS = {"adapters", "cli", "demo", "engines", "replay", "server", "testing", "wire"}
+DOORS = {"adapters", "cli", "demo", "temporal", "replay", "server", "testing", "wire"}
 PARTS = [
     path
     for path in sources.python("src")

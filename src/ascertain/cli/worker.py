@@ -16,7 +16,7 @@ from ascertain.cli.options import AppName, AsJson, examples
 from ascertain.cli.worker_log import Teller, teller
 from ascertain.report.words import many
 from ascertain.runtime.app import Ascertain
-from ascertain.runtime.worker import Worker
+from ascertain.runtime.embedded import Works
 
 EPILOG = examples(
     "ascertain worker shop.tools:app",
@@ -51,7 +51,7 @@ def command(
     return Exit.FINE
 
 
-async def _serve(app: Ascertain, worker: Worker, said: Teller) -> None:
+async def _serve(app: Ascertain, worker: Works, said: Teller) -> None:
     _listen(said, worker.stop)
     _first_words(app, said)
     look = asyncio.create_task(_keep_looking(app, worker, said))
@@ -63,7 +63,7 @@ async def _serve(app: Ascertain, worker: Worker, said: Teller) -> None:
     await _last_words(app, said, worker.recovered)
 
 
-async def _drain(app: Ascertain, worker: Worker, said: Teller) -> None:
+async def _drain(app: Ascertain, worker: Works, said: Teller) -> None:
     _listen(said, lambda: None)
     _first_words(app, said)
     await worker.drain()
@@ -91,7 +91,7 @@ def _listen(said: Teller, stop: Callable[[], None]) -> None:
         loop.add_signal_handler(number, hear, number)
 
 
-async def _keep_looking(app: Ascertain, worker: Worker, said: Teller) -> None:
+async def _keep_looking(app: Ascertain, worker: Works, said: Teller) -> None:
     """Keep the progress line of a terminal up to date."""
     if not said.has_progress:
         return

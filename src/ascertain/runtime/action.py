@@ -107,11 +107,16 @@ class Action(Generic[T]):
         if not self.confirmed:
             return None  # an answer that is not on record is no answer
         if self._value is NOT_LOADED:
-            text = self._text
-            if text is None and self.record.n:
-                text = self._hands.ledger.result(self.record.id)
+            text = self.result_json
             self._value = None if text is None else self._entry.codec.decode(text)
         return cast("T | None", self._value)
+
+    @property
+    def result_json(self) -> str | None:
+        """The value of a confirmed action as JSON text, as it is stored; None where none is."""
+        if self.confirmed and self._text is None and self.record.n:
+            return self._hands.ledger.result(self.record.id)
+        return self._text if self.confirmed else None
 
     @property
     def items(self) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
-from ascertain.model.chain import ChainRecord
 from ascertain.model.contract import Contract
 from ascertain.rules.gate import Tiers
 from ascertain.rules.left import LEFT_S
@@ -20,10 +19,11 @@ from ascertain.runtime.contexts import DEFAULT_LIMIT_BYTES, DEFAULT_TTL_S, Conte
 from ascertain.runtime.counting import Counts
 from ascertain.runtime.desk import Desk
 from ascertain.runtime.durations import seconds
-from ascertain.runtime.embedded import EmbeddedWorker
+from ascertain.runtime.embedded import EmbeddedWorker, Engine
 from ascertain.runtime.hands import DEFAULT_LEASE_S, Hands
 from ascertain.runtime.observed import keep_face, keep_face_async
 from ascertain.runtime.promises import Promises, ReadPromises, contract_of
+from ascertain.runtime.recovering import Recovers
 from ascertain.runtime.refusing import Refusing
 from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_async_checks
 from ascertain.runtime.scope import Session
@@ -41,13 +41,12 @@ from ascertain.wire.watch import watch
 if TYPE_CHECKING:
     import asyncio
 
-    from ascertain.runtime.worker import Worker
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Ascertain(Counts, Wraps, WordOnWaiting):
+class Ascertain(Counts, Recovers, Wraps, WordOnWaiting):
     """Makes every tool call end in a known truth.
 
     :param url: where the ledger lives: ``sqlite:///ledger.db``, or
@@ -56,7 +55,9 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
     :param secret: the key of intents and of the event chain; by default from
         ``ASCERTAIN_SECRET`` or a file beside the ledger.
     :param worker: ``embedded`` recovers open actions in a thread of this process from the first
-        write on; ``none`` leaves that to ``ascertain worker`` and to callers.
+        write on; ``none`` leaves that to ``ascertain worker`` and to callers; an
+        :class:`~ascertain.runtime.embedded.Engine`, such as ``ascertain.temporal.Temporal``, has
+        time and single flight kept by a durable engine.
     :param mode: ``guard``, or ``observe``: record and judge, change nothing.
     :param queue_bound: how many operations may wait for the ledger before a call is refused.
     :param lease_s: how long a lease lasts beyond the deadline of what it covers, in seconds; longer
@@ -79,7 +80,7 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         *,
         tenant: str = "default",
         secret: bytes | None = None,
-        worker: str = "embedded",
+        worker: str | Engine = "embedded",
         mode: str = "guard",
         queue_bound: int = 10_000,
         clock: Clock | None = None,
@@ -91,8 +92,8 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         tiers: Tiers | None = None,
         sessions: str | None = None,
     ) -> None:
-        if worker not in ("embedded", "none"):
-            raise ContractError(f"worker={worker!r}: it is 'embedded' or 'none'.")
+        if isinstance(worker, str) and worker not in ("embedded", "none"):
+            raise ContractError(f"worker={worker!r}: it is 'embedded', 'none', or an engine.")
         if mode not in ("guard", "observe"):
             raise ContractError(f"mode={mode!r}: it is 'guard' or 'observe'.")
         self.url = shown_url(url)
@@ -118,9 +119,10 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
         self._desk = Desk(self._calls)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        self._worker: Worker | None = None
+        self._worker = None
         self._embedded = EmbeddedWorker(self.make_worker)
-        self._embeds = worker == "embedded"
+        self._engine = None if isinstance(worker, str) else worker
+        self._embeds = worker == "embedded" if isinstance(worker, str) else worker.embedded
 
     @property
     def ledger(self) -> Ledger:
@@ -310,29 +312,6 @@ class Ascertain(Counts, Wraps, WordOnWaiting):
             undone=undone, turn_back=turn_back, kept=kept, evidence=evidence,
         )  # fmt: skip
         return self.action(action_id)
-
-    def make_worker(self, *, concurrency: int = 64) -> Worker:
-        """A worker with this app's tools."""
-        from ascertain.runtime.worker import Worker
-
-        worker = Worker(
-            self.hands,
-            self._calls.bodies,
-            concurrency=concurrency,
-            loop_of=lambda: self._loop if self._loop and self._loop.is_running() else None,
-            resume=self._resume,
-        )
-        self._worker = worker
-        return worker
-
-    async def _resume(self, record: ChainRecord) -> None:
-        await self._desk.resumed(record).run_async()
-
-    def recover(self) -> int:
-        """Recover everything that is due now, in this thread; returns how many were taken."""
-        import asyncio
-
-        return asyncio.run(self.make_worker().drain())
 
     def clear_expired(self, *, limit: int = 1000) -> int:
         """Forget what ended sessions remember; returns how many. Never while an action is open."""

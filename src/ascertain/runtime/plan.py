@@ -97,6 +97,36 @@ class PlannedChain(Chain):
                     break
         await self._write_async(await _apart(self._planned_next))
 
+    async def store_async(self) -> None:
+        """Store the plan, for somebody else to run; stored twice, it is one.
+
+        :raises LedgerError: it could not be stored.
+        """
+        await self._write_async(self._opening())
+
+    def ready(self, around: Around) -> list[str]:
+        """The steps that can be made now."""
+        return [step.step for step in rules.ready(self.plan, around)]
+
+    def unfinished(self, around: Around) -> bool:
+        """Whether a step may still have to be made."""
+        return rules.unfinished(self.plan, around)
+
+    async def make_async(self, name: str) -> None:
+        """Make one step, if it can be made (still): for whoever decides when, and by whom.
+
+        :raises LedgerError: the ledger failed; the step can be made again.
+        """
+        around = await self._look()
+        for step in rules.ready(self.plan, around):
+            if step.step == name:
+                async with self:
+                    await self._make_async(step, around)
+
+    def looked_after(self, again_s: float) -> None:
+        """Somebody looks after the rest; others do only where this was said so long ago."""
+        self._write(self._planned_next(again_s))
+
     async def _look(self) -> Around:
         return await _apart(self.around)
 
@@ -161,13 +191,13 @@ class PlannedChain(Chain):
         yield from ()
         return None
 
-    def _planned_next(self) -> Alone:
+    def _planned_next(self, again_s: float = LOOK_AGAIN_S) -> Alone:
         """What is left to start, a worker looks at; where nothing is, nobody does."""
         around, now = self.around(), self.hands.clock()
         why = rules.hopeless(self.plan, around)
         if why and not around.chain.backward:
             return TurnChain(chain=self.id, reason=why, now=now)
-        later = now + LOOK_AGAIN_S if rules.unfinished(self.plan, around) else None
+        later = now + again_s if rules.unfinished(self.plan, around) else None
         return ScheduleChain(chain=self.id, due_at=later)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from math import ceil
 from typing import assert_never
 
 from ascertain.errors import (
     ActionNotFound,
-    ContractError,
     LedgerError,
     MayStillArrive,
     NotAllowed,
@@ -28,6 +26,7 @@ from ascertain.rules.chain import advance_of
 from ascertain.rules.context import brought_by
 from ascertain.rules.items import LATER
 from ascertain.rules.moves import Move
+from ascertain.rules.said import check_said
 from ascertain.runtime import sender
 from ascertain.runtime.hands import Hands
 
@@ -53,12 +52,11 @@ def resolve(
     :raises ReferenceTaken: the reference is another action's, by an answer or a person's word.
     :raises NotAllowed: the action is settled, somebody is at work on it, or its own undo is.
     """
-    said = _the_one({
+    said = check_said({
         Verdict.CONFIRMED: confirmed is not None, Verdict.NOT_DONE: not_done,
         Verdict.TOO_MANY: too_many, Verdict.UNDONE: undone, Verdict.TURN_BACK: turn_back,
         Verdict.KEPT: kept,
-    })  # fmt: skip
-    _need_evidence(said, confirmed, evidence)
+    }, confirmed, evidence)  # fmt: skip
     record = hands.ledger.get(action_id)
     if record is None:
         raise ActionNotFound(f"There is no action {action_id!r} in {hands.ledger.url}.")
@@ -97,40 +95,6 @@ def resolve(
             return write(hands, record, move)
         case _:
             assert_never(said)
-
-
-def _the_one(said: Mapping[Verdict, bool]) -> Verdict:
-    found = [verdict for verdict, is_said in said.items() if is_said]
-    if len(found) != 1:
-        raise ContractError(
-            "Say exactly one of: confirmed with a reference; not done, too many, undone, turn back "
-            "or kept, with evidence.",
-            next_step="--confirmed REF | --not-done | --too-many | --undone | --turn-back | "
-            "--kept, each but the first with --evidence TEXT.",
-        )
-    return found[0]
-
-
-def _need_evidence(said: Verdict, confirmed: str | None, evidence: str) -> None:
-    if confirmed is not None and not confirmed.strip():
-        raise ContractError(
-            "A confirmation names the provider's reference.",
-            next_step="Look it up at the provider: --confirmed REF.",
-        )
-    if said is not Verdict.CONFIRMED and not evidence.strip():
-        asked, then = _ASKED.get(said, ("how do you know?", "Say where you looked"))
-        word = said.value.replace("_", " ").capitalize()
-        raise ContractError(
-            f"'{word}' needs evidence: {asked}",
-            next_step=f"{then}: --{said.value.replace('_', '-')} --evidence TEXT.",
-        )
-
-
-_ASKED = {
-    Verdict.TURN_BACK: ("who decided it, and why?", "Say that"),
-    Verdict.KEPT: ("who decided it, and why?", "Say that"),
-    Verdict.UNDONE: ("how was it reversed?", "Say where that can be seen"),
-}
 
 
 def _around(hands: Hands, record: ActionRecord) -> Around | None:

@@ -7,24 +7,18 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ascertain.errors import LedgerClosed, LedgerError
-from ascertain.flow.recover import recover
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import ChainRecord
 from ascertain.model.operations import Take, Taken
-from ascertain.rules import fold
-from ascertain.rules.chain import advance_of
-from ascertain.rules.evidence import open_review
 from ascertain.runtime import sender
-from ascertain.runtime.aio import AsyncDriver
 from ascertain.runtime.aio_commit import commit_async
 from ascertain.runtime.bodies import Bodies
 from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.plans import Plans
-from ascertain.runtime.registry import Entry
+from ascertain.runtime.recovery import Recovery
+from ascertain.runtime.upkeep import Upkeep
 
 IDLE_S = 1.0
-HEARTBEAT_S = 5.0
-CLEAR_S = 60.0
 LOOK_S = 0.5
 BUSY_S = 0.05
 
@@ -47,15 +41,13 @@ class Worker:
         resume: Callable[[ChainRecord], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         self._hands = hands
-        self._bodies = bodies
         self._concurrency = concurrency
-        self._loop_of = loop_of
+        self._recovery = Recovery(hands, bodies, loop_of=loop_of)
         self._plans = None if resume is None else Plans(hands, loop_of, resume)
         self._wake: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
-        self._beat_at = 0.0
-        self._clear_at = 0.0
+        self._upkeep = Upkeep(hands)
         self._look_at = 0.0
         self._gone: frozenset[str] = frozenset()
         self._next_wake_at = float("inf")
@@ -84,7 +76,7 @@ class Worker:
         running: set[asyncio.Task[None]] = set()
         try:
             while not self._stopping:
-                room = self._room(len(running))
+                room = self._recovery.room(len(running), self._concurrency)
                 taken = await self._take(room)
                 running |= {asyncio.create_task(self._recover(record)) for record in taken}
                 if self._plans is not None and room:
@@ -105,7 +97,7 @@ class Worker:
         """Recover everything that is due now, once; returns how many actions were taken."""
         count = 0
         while True:
-            taken = await self._take(max(1, self._room(0)))
+            taken = await self._take(max(1, self._recovery.room(0, self._concurrency)))
             await asyncio.gather(*(self._recover(record) for record in taken))
             plans = set[asyncio.Task[None]]()
             if self._plans is not None:
@@ -116,21 +108,11 @@ class Worker:
                 return count
             count += len(taken)
 
-    def _room(self, running: int) -> int:
-        """How many more actions can be worked on: sync code needs a thread that is free.
-
-        One that is taken without it would spend its sends on nothing, up to a person's desk.
-        """
-        room = max(0, self._concurrency - running)
-        if any(_needs_thread(entry) for entry in self._hands.registry):
-            room = min(room, self._bodies.room_beside(running))
-        return room
-
     async def _take(self, room: int) -> tuple[ActionRecord, ...]:
         if room <= 0:
             return ()
         now = self._hands.clock()
-        until = now + self._lease_s()
+        until = now + self._recovery.lease_s()
         try:
             gone = await self._offload(self._look_around, now)
             take = Take(owner=sender.me(), now=now, lease_until=until, limit=room, gone=gone)
@@ -149,56 +131,18 @@ class Worker:
         if now < self._look_at:
             return self._gone
         self._look_at = now + LOOK_S
-        ledger = self._hands.ledger
-        if now >= self._beat_at:
-            self._beat_at = now + HEARTBEAT_S
-            ledger.heartbeat(sender.me(), now)
-        if now >= self._clear_at:
-            self._clear_at = now + CLEAR_S
-            ledger.contexts.clear_expired(before=now, now=now)
-        self._gone = self._hands.inquire(ledger.holders(now))
+        self._upkeep.look(now)
+        self._gone = self._hands.inquire(self._hands.ledger.holders(now))
         return self._gone
-
-    def _lease_s(self) -> float:
-        longest = max(
-            (entry.contract.budget.send_deadline_s for entry in self._hands.registry), default=5.0
-        )
-        return self._hands.lease_s + longest
 
     async def _recover(self, record: ActionRecord) -> None:
         try:
-            await self._drive(record)
+            await self._recovery.drive(record)
         except Exception:
             # the lease runs out and the action is taken again: nothing is lost, and it is seen
             log.exception("%s: recovery of action %s broke", record.tool, record.id)
         else:
             self.recovered += 1
-
-    async def _drive(self, record: ActionRecord) -> None:
-        hands = self._hands
-        entry = hands.registry.find(record.tool)
-        contract = await self._offload(hands.contract_of, record, entry)
-        if entry is None or contract is None:
-            await self._give_to_person(record)
-            return
-        flow = recover(hands.setting(entry, contract), record, None)
-        driver = AsyncDriver(hands, entry, self._bodies)
-        home = self._loop_of() if entry.is_async else None
-        if home is None or home is asyncio.get_running_loop() or home.is_closed():
-            await driver.drive(flow)
-            return
-        future = asyncio.run_coroutine_threadsafe(driver.drive(flow), home)
-        await asyncio.wrap_future(future)
-
-    async def _give_to_person(self, record: ActionRecord) -> None:
-        """No tool of that name is registered here: this worker can neither ask nor send."""
-        now = self._hands.clock()
-        if record.review is None and record.attempt:
-            move = open_review(record, reason="tool_unknown", now=now)
-        else:
-            move = fold.hold(record, due_at=now + 60.0, now=now)
-        operation = advance_of(record, move)
-        await commit_async(self._hands.committer, operation)
 
     async def _sleep(self, busy: bool) -> None:
         """Wait until something is due, somebody pokes, or a moment has passed."""
@@ -230,10 +174,3 @@ class Worker:
     @staticmethod
     async def _offload(function: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(None, function, *args)
-
-
-def _needs_thread(entry: Entry) -> bool:
-    """Whether recovering an action of this tool runs sync code."""
-    if entry.contract.is_read:
-        return False
-    return not entry.is_async or (entry.lookup is not None and not entry.lookup_is_async)

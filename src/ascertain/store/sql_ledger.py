@@ -235,6 +235,11 @@ class SqlLedger(ABC, Generic[D]):
         at: float | None = self._one("next_due")
         return at
 
+    def due(self, now: float, *, limit: int = 1000) -> list[ActionRecord]:
+        """What is due and leased to nobody, longest due first; nothing is leased by looking."""
+        with self._access.asking() as run:
+            return [to_record(row) for row in run("seen_due", now, limit)]
+
     def holders(self, now: float) -> list[str]:
         """Whose leases hold right now."""
         with self._access.asking() as run:

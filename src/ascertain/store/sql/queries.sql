@@ -84,6 +84,13 @@ SELECT {action} FROM action WHERE intent = :intent ORDER BY id DESC;
 -- name: holders (now)
 SELECT DISTINCT lease_owner FROM action WHERE due_at IS NOT NULL AND lease_until > :now;
 
+-- name: seen_due (now, limit)
+-- What is due and leased to nobody, longest due first; for those who only look.
+SELECT {action} FROM action
+WHERE due_at IS NOT NULL AND due_at <= :now AND (lease_until IS NULL OR lease_until <= :now)
+ORDER BY due_at, id
+LIMIT :limit;
+
 -- name: lease (owner, until, fence, suspect, id)
 UPDATE action SET lease_owner = :owner, lease_until = :until, due_at = :until, fence = :fence,
     suspect = :suspect

@@ -44,6 +44,17 @@ class LeaseRules:
         assert _take(ledger, now=NOW + LEASE_S - 0.001).records == ()
         assert ledger.get(sent.id) == sent
 
+    def test_what_is_due_is_seen_without_being_taken(self, ledger: Ledger) -> None:
+        """The same actions that would be taken, longest due first; looking changes nothing."""
+        first = submit(ledger, reserve_sent(wanted("i1")), Reserved).record
+        second = submit(ledger, reserve_sent(wanted("i2"), at=NOW + 1), Reserved).record
+        assert ledger.due(NOW + LEASE_S - 0.001) == []
+        assert ledger.due(NOW + LEASE_S + 2) == [first, second]
+        assert ledger.due(NOW + LEASE_S + 2, limit=1) == [first]
+        taken = _take(ledger, now=NOW + LEASE_S + 2, limit=1)
+        assert taken.previous == (first,)
+        assert ledger.due(NOW + LEASE_S + 2) == [second]
+
     def test_an_expired_lease_is_taken_with_its_former_owner_named(self, ledger: Ledger) -> None:
         """Fence, owner, lease and due time change, and the sender is a suspect; no event."""
         sent = submit(ledger, reserve_sent(wanted(), owner="dead"), Reserved).record

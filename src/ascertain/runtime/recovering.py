@@ -1,0 +1,70 @@
+"""The part of an app that has open actions taken up: by a worker, an engine, or here and now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ascertain.model.chain import ChainRecord
+    from ascertain.runtime.app import Ascertain
+    from ascertain.runtime.calls import Calls
+    from ascertain.runtime.desk import Desk
+    from ascertain.runtime.embedded import Engine, Works
+    from ascertain.runtime.hands import Hands
+    from ascertain.runtime.plan import PlannedChain
+    from ascertain.runtime.recovery import Recovery
+    from ascertain.runtime.worker import Worker
+
+
+class Recovers:
+    """Recovery."""
+
+    hands: Hands
+    _calls: Calls
+    _desk: Desk
+    _engine: Engine | None
+    _loop: asyncio.AbstractEventLoop | None
+    _worker: Works | None
+
+    def make_worker(self, *, concurrency: int = 64) -> Works:
+        """A worker with this app's tools; the engine's, where the app has one."""
+        engine = self._engine
+        if engine is None:
+            self._worker = self.own_worker(concurrency)
+        else:
+            self._worker = engine.works(cast("Ascertain", self), concurrency)
+        return self._worker
+
+    def own_worker(self, concurrency: int = 64) -> Worker:
+        """A worker that needs nothing but the ledger."""
+        from ascertain.runtime.worker import Worker
+
+        return Worker(
+            self.hands, self._calls.bodies, concurrency=concurrency, loop_of=self._home,
+            resume=self._resume,
+        )  # fmt: skip
+
+    def recovery(self) -> Recovery:
+        """What takes up one action at a time, for whoever says when."""
+        from ascertain.runtime.recovery import Recovery
+
+        return Recovery(self.hands, self._calls.bodies, loop_of=self._home)
+
+    def resumed(self, record: ChainRecord) -> PlannedChain:
+        """A stored chain with declared steps, to go on with."""
+        return self._desk.resumed(record)
+
+    async def _resume(self, record: ChainRecord) -> None:
+        await self.resumed(record).run_async()
+
+    def _home(self) -> asyncio.AbstractEventLoop | None:
+        """The loop on which async tools live, while it runs."""
+        return self._loop if self._loop and self._loop.is_running() else None
+
+    def recover(self) -> int:
+        """Recover everything that is due now, in this thread; returns how many were taken."""
+        import asyncio
+
+        return asyncio.run(self.own_worker().drain())

@@ -1,0 +1,113 @@
+"""Recovery of one leased action: what a worker and a durable engine both do, pass by pass."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from ascertain.flow.recover import recover
+from ascertain.model.action import ActionRecord
+from ascertain.model.operations import Take, Taken
+from ascertain.rules import fold
+from ascertain.rules.chain import advance_of
+from ascertain.rules.evidence import open_review
+from ascertain.runtime import sender
+from ascertain.runtime.aio import AsyncDriver
+from ascertain.runtime.aio_commit import commit_async
+from ascertain.runtime.bodies import Bodies
+from ascertain.runtime.hands import Hands
+from ascertain.runtime.registry import Entry
+
+R = TypeVar("R")
+
+
+class Recovery:
+    """Drives the recovery flow of actions that are leased to this process.
+
+    :param loop_of: the event loop on which async tools live, while it runs.
+    """
+
+    def __init__(
+        self,
+        hands: Hands,
+        bodies: Bodies,
+        *,
+        loop_of: Callable[[], asyncio.AbstractEventLoop | None] = lambda: None,
+    ) -> None:
+        self._hands = hands
+        self._bodies = bodies
+        self._loop_of = loop_of
+
+    def lease_s(self) -> float:
+        """How long a lease on any action has to last."""
+        longest = max(
+            (entry.contract.budget.send_deadline_s for entry in self._hands.registry), default=5.0
+        )
+        return self._hands.lease_s + longest
+
+    def room(self, running: int, most: int) -> int:
+        """How many more actions can be worked on: sync code needs a thread that is free.
+
+        One that is taken without it would spend its sends on nothing, up to a person's desk.
+
+        :param running: how many are worked on. :param most: how many may be at once.
+        """
+        room = max(0, most - running)
+        if any(_needs_thread(entry) for entry in self._hands.registry):
+            room = min(room, self._bodies.room_beside(running))
+        return room
+
+    async def take(self, record: ActionRecord) -> ActionRecord | None:
+        """Lease this one action, due or not; None while somebody else's lease on it holds.
+
+        :raises LedgerError: the ledger failed; nothing was leased.
+        """
+        hands, now = self._hands, self._hands.clock()
+        owner = record.lease_owner
+        take = Take(
+            owner=sender.me(), now=now, lease_until=now + self.lease_s(), action_id=record.id,
+            gone=hands.inquire((owner,)) if owner else frozenset(),
+        )  # fmt: skip
+        reply = await commit_async(hands.committer, take)
+        assert isinstance(reply, Taken)
+        return reply.records[0] if reply.records else None
+
+    async def drive(self, record: ActionRecord) -> None:
+        """Go on with an action just leased, as far as one pass goes."""
+        hands = self._hands
+        entry = hands.registry.find(record.tool)
+        contract = await apart(hands.contract_of, record, entry)
+        if entry is None or contract is None:
+            await self._give_to_person(record)
+            return
+        flow = recover(hands.setting(entry, contract), record, None)
+        driver = AsyncDriver(hands, entry, self._bodies)
+        home = self._loop_of() if entry.is_async else None
+        if home is None or home is asyncio.get_running_loop() or home.is_closed():
+            await driver.drive(flow)
+            return
+        future = asyncio.run_coroutine_threadsafe(driver.drive(flow), home)
+        await asyncio.wrap_future(future)
+
+    async def _give_to_person(self, record: ActionRecord) -> None:
+        """No tool of that name is registered here: this process can neither ask nor send."""
+        now = self._hands.clock()
+        if record.review is None and record.attempt:
+            move = open_review(record, reason="tool_unknown", now=now)
+        else:
+            move = fold.hold(record, due_at=now + 60.0, now=now)
+        operation = advance_of(record, move)
+        await commit_async(self._hands.committer, operation)
+
+
+def _needs_thread(entry: Entry) -> bool:
+    """Whether recovering an action of this tool runs sync code."""
+    if entry.contract.is_read:
+        return False
+    return not entry.is_async or (entry.lookup is not None and not entry.lookup_is_async)
+
+
+async def apart(function: Callable[..., R], *args: object) -> R:
+    """Run what may block, such as reading the ledger, without blocking the loop."""
+    return await asyncio.get_running_loop().run_in_executor(None, function, *args)

@@ -1,0 +1,156 @@
+"""A worker under Temporal: it polls for steps, and sees to it that what is open has a workflow."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from temporalio.plugin import SimplePlugin
+from temporalio.service import RPCError
+from temporalio.worker import Worker, WorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+
+from ascertain.errors import LedgerClosed, LedgerError
+from ascertain.temporal import attributes
+from ascertain.temporal.activities import Activities
+from ascertain.temporal.place import Temporal, Unreachable
+from ascertain.temporal.starting import Starter
+from ascertain.temporal.watch import Watch
+from ascertain.temporal.workflows import Chain, Reconcile
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+    from ascertain.runtime.app import Ascertain
+
+log = logging.getLogger("ascertain")
+
+IDLE_S = 1.0
+CONNECT_MOST_S = 30.0
+FINISH = timedelta(seconds=30)
+
+
+class TemporalWorker:
+    """Works until it is told to stop; see :class:`~ascertain.runtime.embedded.Works`."""
+
+    def __init__(self, app: Ascertain, place: Temporal, *, concurrency: int) -> None:
+        self._app = app
+        self._place = place
+        self._concurrency = concurrency
+        self._activities = Activities(app)
+        self._stopping = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake: asyncio.Event | None = None
+        self._next_wake_at = float("inf")
+
+    @property
+    def recovered(self) -> int:
+        """How many actions it has taken up."""
+        return self._activities.recovered
+
+    def poke(self, due_at: float) -> None:
+        """Something falls due; called from any thread."""
+        loop, wake = self._loop, self._wake
+        if loop is None or wake is None or due_at >= self._next_wake_at:
+            return
+        try:
+            loop.call_soon_threadsafe(wake.set)
+        except RuntimeError:
+            return  # it has just stopped; whoever looks next finds what is due
+
+    def stop(self) -> None:
+        """Finish the steps in hand and stop; called from any thread, or from a signal."""
+        self._stopping = True
+        self._next_wake_at = float("inf")
+        self.poke(0.0)
+
+    async def run(self) -> None:
+        """Work until stopped. What is in hand is finished before it returns.
+
+        Where Temporal is not there, it tries again; what is open stays in the ledger meanwhile.
+
+        :raises AttributesMissing: the namespace lacks the search attributes.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        self._app.hands.poke = self.poke
+        try:
+            client = await self._connected()
+            if client is None:
+                return
+            worker = Worker(
+                client, task_queue=self._place.task_queue, plugins=[plugin(self._activities)],
+                max_concurrent_activities=self._concurrency, graceful_shutdown_timeout=FINISH,
+                sticky_queue_schedule_to_start_timeout=timedelta(seconds=self._place.silence_s),
+            )  # fmt: skip
+            async with worker:
+                await self._keep_looking(Watch(self._app, Starter(client, self._place)))
+        finally:
+            self._loop = None
+
+    async def drain(self) -> int:
+        """Recover everything that is due now, once, under the ledger's own leases."""
+        return await self._app.own_worker(self._concurrency).drain()
+
+    async def _connected(self) -> Client | None:
+        wait_s = IDLE_S
+        while not self._stopping:
+            try:
+                client = await self._place.client()
+                if self._place.search_attributes:
+                    await attributes.register(client)
+            except (Unreachable, RPCError):
+                log.exception("Temporal is not there; trying again in %.0f s", wait_s)
+            else:
+                return client
+            await self._sleep(wait_s)
+            wait_s = min(2 * wait_s, CONNECT_MOST_S)
+        return None
+
+    async def _keep_looking(self, watch: Watch) -> None:
+        while not self._stopping:
+            try:
+                await watch.look()
+            except LedgerClosed:
+                return
+            except (LedgerError, RPCError):
+                log.exception("what is open could not be looked at; trying again")
+            await self._sleep(IDLE_S)
+
+    async def _sleep(self, most_s: float) -> None:
+        """Wait a moment, or until somebody pokes."""
+        assert self._wake is not None
+        self._next_wake_at = time.time() + most_s
+        if self._stopping:
+            return
+        try:
+            await asyncio.wait_for(self._wake.wait(), most_s)
+        except TimeoutError:
+            return
+        finally:
+            self._wake.clear()
+
+
+def plugin(source: Ascertain | Activities) -> SimplePlugin:
+    """Our workflows and activities for a Temporal worker that has others of its own.
+
+    ::
+
+        Worker(client, task_queue="shop", workflows=[Order], plugins=[plugin(app)])
+    """
+    own = source if isinstance(source, Activities) else Activities(source)
+    return SimplePlugin(
+        "ascertain", workflows=[Reconcile, Chain], activities=own.all, workflow_runner=_passing
+    )
+
+
+def _passing(runner: WorkflowRunner | None) -> WorkflowRunner:
+    """Our modules hold no state that a workflow could see: the sandbox need not load them anew."""
+    if not isinstance(runner, SandboxedWorkflowRunner):
+        return runner or SandboxedWorkflowRunner()
+    from dataclasses import replace
+
+    return replace(runner, restrictions=runner.restrictions.with_passthrough_modules("ascertain"))

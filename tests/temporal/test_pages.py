@@ -1,0 +1,62 @@
+"""The programs on the pages about Temporal run against a real server, and say what they say."""
+
+import asyncio
+import contextlib
+import threading
+
+import pytest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from ascertain.testing.world import World
+from tests.docs.pages import PROVIDERS, run, start, text_of, unpack
+
+pytestmark = pytest.mark.timeout(120)
+
+LOSE = """
+from shop import app, create_ticket
+with app.session("chat-42", principal="u7"):
+    print(create_ticket(order_id="A7").id)
+"""
+
+
+@pytest.fixture
+def project(target, tmp_path, monkeypatch, request):
+    """A reader's folder with the files of the page."""
+    monkeypatch.setenv("TEMPORAL", target)
+    monkeypatch.setenv("QUEUE", f"pages-{request.node.name}")
+    with World(PROVIDERS) as world:
+        unpack(text_of("docs/how-to/temporal.md"), tmp_path, world.url)
+        world.folder = tmp_path
+        yield world
+
+
+def test_a_workflow_of_ones_own_opens_one_ticket(project):
+    project.script("tickets", {"order": "A123"}, ["reply_lost"])
+    assert run(project.folder, "worker.py") == "{'ref': 'T900', 'state': 'confirmed'}\n"
+    assert project.count("tickets") == 1
+
+
+def test_what_a_call_leaves_open_a_worker_process_takes_up_and_a_person_may_answer(project, target):
+    """Nothing can be found out for now, so a person says it; by the program of the page."""
+    project.script("tickets", {"order": "A7"}, ["reply_lost"] * 9, ["error_500"] * 50)
+    (project.folder / "lose.py").write_text(LOSE)
+    action = run(project.folder, "lose.py").strip()
+    worker = start(project.folder, "-m", "ascertain.cli", "worker", "shop:app")
+    try:
+        asyncio.run(_taken_up(target, action))
+        assert run(project.folder, "verdict.py", target, action) == "confirmed T900\n"
+    finally:
+        worker.terminate()
+        worker.communicate(timeout=40)
+    assert project.count("tickets") == 1
+
+
+async def _taken_up(target, action):
+    client = await Client.connect(target)
+    for _ in range(600):
+        with contextlib.suppress(RPCError):
+            if await client.get_workflow_handle(action).query("stand"):
+                return
+        await asyncio.to_thread(threading.Event().wait, 0.05)
+    raise AssertionError("no workflow has taken it up")
