@@ -17,7 +17,10 @@ from ascertain import Ascertain, State
 from ascertain.rules.project import WorkflowState
 from ascertain.testing import invariants
 from ascertain.testing.world import Behaviour, World
+from tests.ledgers import ledger_url
 from tests.requirements.order import PROVIDERS, Shop
+
+pytestmark = pytest.mark.every_ledger
 
 BEHAVIOURS = [
     Behaviour("ok"),
@@ -52,7 +55,7 @@ def world():
 @pytest.fixture(scope="module")
 def shop(world, tmp_path_factory):
     folder = tmp_path_factory.mktemp("faults")
-    app = Ascertain(f"sqlite:///{folder}/ledger.db", worker="none", lease_s=0.3)
+    app = Ascertain(ledger_url(f"{folder}/ledger.db"), worker="none", lease_s=0.3)
     client = app.watch(httpx.Client(base_url=world.url))
     yield Shop(app, client)
     app.close()

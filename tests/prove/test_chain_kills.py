@@ -17,7 +17,10 @@ from ascertain import Ascertain, State
 from ascertain.testing import invariants
 from ascertain.testing.crash import ENDED, POINTS, Plan, run_killed
 from ascertain.testing.world import World
+from tests.ledgers import ledger_url
 from tests.requirements.order import PROVIDERS, Shop
+
+pytestmark = pytest.mark.every_ledger
 
 NO = ["error_body_2xx"]
 OF_CHAINS = {
@@ -35,7 +38,7 @@ class Stage:
         self.order = ""
 
     def shop(self, plan: Plan | None = None) -> Shop:
-        app = Ascertain(f"sqlite:///{self.folder}/ledger.db", worker="none", lease_s=0.3)
+        app = Ascertain(ledger_url(f"{self.folder}/ledger.db"), worker="none", lease_s=0.3)
         app.hands.on_effect = plan
         return Shop(app, app.watch(httpx.Client(base_url=self.world.url)))
 

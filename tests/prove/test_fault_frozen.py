@@ -29,6 +29,9 @@ from tests.faults.named import (
     told,
 )
 from tests.faults.play import House, statement
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -185,7 +188,7 @@ from ascertain import Absent, Ascertain, Budget, Found, key
 import httpx
 
 url, ledger = sys.argv[1:]
-app = Ascertain(f"sqlite:///{ledger}")
+app = Ascertain(ledger)
 crm = app.watch(httpx.Client(base_url=url, timeout=10))
 
 @app.tool(identity=["order"], key_lifetime="24h", receipt="ref", budget=Budget(send_deadline_s=10))
@@ -210,7 +213,7 @@ def test_a_script_that_runs_again_after_kill_9_has_one_effect_and_one_answer(wor
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     world.script("key_and_lookup", {"order": "script"}, [Behaviour("reply_lost", how="hang")])
-    argv = [sys.executable, str(script), world.url, str(tmp_path / "ledger.db")]
+    argv = [sys.executable, str(script), world.url, ledger_url(tmp_path / "ledger.db")]
     killed = subprocess.Popen(argv, stdout=subprocess.PIPE)
     sent = lambda: world.arrivals("key_and_lookup", order="script")  # noqa: E731
     world.wait_until(sent, "the script has sent", 20)
@@ -227,6 +230,7 @@ def test_a_script_that_runs_again_after_kill_9_has_one_effect_and_one_answer(wor
     assert len(world.arrivals("key_and_lookup", order="script", method="POST")) == 1
 
 
+@pytest.mark.one_ledger
 def test_a_worker_told_to_end_finishes_the_action_in_hand(world, tmp_path, start):
     """SIGTERM while its request is at the provider: it hears the answer, records it, and goes."""
     house = SdkHouse(world.url, tmp_path, contracts=("key_only",), budget=PATIENT)

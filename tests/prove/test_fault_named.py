@@ -34,6 +34,9 @@ from tests.faults.named import (
     told,
 )
 from tests.faults.play import BUDGET, House, statement
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 # ---------------------------------------------------------------------- lost replies and requests
 
@@ -228,7 +231,7 @@ def test_a_duplicate_delivery_is_noticed_where_a_look_up_exists(world, tmp_path,
 
 def test_an_sdk_that_repeats_by_itself_is_counted(world, tmp_path):
     """A loop in the body, and a retry in the transport: every send is in the record."""
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none")
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none")
     client = app.watch(httpx.Client(base_url=world.url))
     below = requests.Session()
     retry = Retry(total=2, status_forcelist=[503], allowed_methods=None, backoff_factor=0)
@@ -278,7 +281,7 @@ def test_connects_that_a_transport_repeats_are_seen_one_by_one(tmp_path, retries
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none")
+        app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none")
         transport = httpx.HTTPTransport(retries=retries)
         client = app.watch(httpx.Client(base_url=url, transport=transport))
 
@@ -300,7 +303,7 @@ def test_more_open_actions_than_threads_heal_without_a_person(tmp_path, start):
     """A hundred sync calls die at once; the worker takes up no more than it has threads for."""
 
     def shop(takes_s):
-        app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", lease_s=3.0)
+        app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=3.0)
 
         @app.tool(identity=["order"], key_lifetime="24h", budget=replace(PATIENT, sends=3))
         def create_ticket(order: str) -> str:
