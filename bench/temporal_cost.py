@@ -1,4 +1,4 @@
-"""What Temporal costs, beside the embedded worker, in one run on one machine.
+"""What Temporal costs, beside the embedded worker on both ledgers, in one run on one machine.
 
     python bench/temporal_cost.py [--actions 100] [--json FILE]
 
@@ -29,6 +29,7 @@ from ascertain import Absent, Ascertain, Budget, Found, State, key
 from ascertain.store.ledger import Filter
 from ascertain.temporal import Reconcile, Temporal, Verdict
 from ascertain.temporal.worker import TemporalWorker
+from tests.postgres.server import new_url
 from tests.temporal.server import Server
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -46,8 +47,8 @@ class Line(NamedTuple):
 class Provider:
     """Does what it is asked at once, and loses the answer where it is told to."""
 
-    def __init__(self, folder: str, worker: Any) -> None:
-        self.app = Ascertain(f"sqlite:///{folder}/ledger.db", worker=worker)
+    def __init__(self, url: str, worker: Any) -> None:
+        self.app = Ascertain(url, worker=worker, secret=b"a secret of this bench")
         self.done: dict[str, str] = {}
         self.loses = False
         self.answers = True
@@ -163,14 +164,14 @@ async def _there(handle: Any) -> None:
             return
 
 
-async def embedded(many: int, lines: list[Line]) -> None:
+async def embedded(many: int, lines: list[Line], name: str, url: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        provider = Provider(folder, "none")
+        provider = Provider(url.replace("FOLDER", folder), "none")
         async with provider.app:
             worker = provider.app.own_worker()
             running = asyncio.create_task(worker.run())
-            await settle(provider, lines, "embedded", many)
-            await writes(provider, lines, "embedded", many)
+            await settle(provider, lines, name, many)
+            await writes(provider, lines, name, many)
             worker.stop()
             await running
 
@@ -180,7 +181,7 @@ async def under_temporal(many: int, lines: list[Line]) -> None:
         server = await asyncio.to_thread(Server(folder).start().await_ready)
         try:
             place = Temporal(server.target, embedded=False)
-            provider = Provider(folder, place)
+            provider = Provider(f"sqlite:///{folder}/ledger.db", place)
             async with provider.app:
                 worker = TemporalWorker(provider.app, place, concurrency=64)
                 running = asyncio.create_task(worker.run())
@@ -199,12 +200,13 @@ def main() -> None:
     parser.add_argument("--json")
     said = parser.parse_args()
     lines: list[Line] = []
-    asyncio.run(embedded(said.actions, lines))
+    asyncio.run(embedded(said.actions, lines, "embedded, SQLite", "sqlite:///FOLDER/ledger.db"))
+    asyncio.run(embedded(said.actions, lines, "embedded, PostgreSQL", new_url()))
     asyncio.run(under_temporal(said.actions, lines))
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for line in lines:
         cpu = "" if line.cpu_ms is None else f"{line.cpu_ms:9.2f} ms CPU"
-        print(f"{line.what:58} {line.ms:9.2f} ms{cpu}")
+        print(f"{line.what:64} {line.ms:9.2f} ms{cpu}")
     if said.json:
         Path(said.json).write_text(json.dumps([line._asdict() for line in lines], indent=1))
 

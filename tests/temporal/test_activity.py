@@ -13,6 +13,7 @@ from ascertain import State
 from ascertain.errors import LedgerBusy
 from ascertain.store.ledger import Filter
 from ascertain.temporal.guarding import as_failure
+from ascertain.testing.world import Behaviour
 from tests.temporal.house import payloads
 from tests.temporal.orders import Opening, Order, Wanted
 
@@ -160,7 +161,8 @@ async def test_an_activitys_process_killed_around_the_effect_leaves_one_effect(h
 
 async def test_a_workflow_cancelled_while_the_call_is_under_way_leaves_a_truth(house):
     """The provider takes its time; the workflow is cancelled; the action is settled anyway."""
-    house.world.script("tickets", {"order": house.order}, ["slow_deadline"], ["working"] * 3)
+    slow = Behaviour("slow_deadline", seconds=0.7)  # less than absence takes to be final
+    house.world.script("tickets", {"order": house.order}, [slow])
     async with opening(house):
         handle = await begin(house, waits=True)
         await house.until(lambda: house.app.ledger.find(_ANY), "the call is made")

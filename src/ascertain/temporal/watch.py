@@ -53,6 +53,12 @@ class Watch:
         for task in await self._plans.begin():
             await task
 
+    async def rest_s(self, most_s: float) -> float:
+        """How long nothing falls due, at most so long. What is due already has been told."""
+        due_at = await apart(self._hands.ledger.next_due_at)
+        left_s = most_s if due_at is None else due_at - self._hands.clock()
+        return left_s if 0 < left_s < most_s else most_s
+
     async def _sweep(self, now: float, clock: float) -> None:
         """All that is open, due or not: an action that waits for a person has a workflow too."""
         waiting = {record.id: record for record in await apart(self._open)}

@@ -112,13 +112,15 @@ class TemporalWorker:
 
     async def _keep_looking(self, watch: Watch) -> None:
         while not self._stopping:
+            rest_s = IDLE_S
             try:
                 await watch.look()
+                rest_s = await watch.rest_s(IDLE_S)
             except LedgerClosed:
                 return
             except (LedgerError, RPCError):
                 log.exception("what is open could not be looked at; trying again")
-            await self._sleep(IDLE_S)
+            await self._sleep(rest_s)
 
     async def _sleep(self, most_s: float) -> None:
         """Wait a moment, or until somebody pokes."""
