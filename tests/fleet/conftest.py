@@ -12,6 +12,7 @@ import pytest
 from ascertain.store.open import open_ledger
 from ascertain.testing.world import World
 from tests.fleet import shop
+from tests.ledgers import ledger_url
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ASCERTAIN = str(Path(sys.executable).parent / "ascertain")
@@ -68,8 +69,8 @@ def hear(child: subprocess.Popen[str], words: str) -> None:
 
 
 @pytest.fixture
-def fleet(tmp_path):
+def fleet(tmp_path, ledger_kind):
     with World() as world:
-        made = Fleet(f"sqlite:///{tmp_path}/ledger.db", world)
+        made = Fleet(ledger_url(tmp_path / "ledger.db"), world)
         yield made
         made.end()

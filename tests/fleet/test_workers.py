@@ -7,9 +7,13 @@ import subprocess
 import time
 from collections import Counter
 
+import pytest
+
 from ascertain.model.tables import State
 from ascertain.store.ledger import Filter
 from tests.fleet.conftest import ASCERTAIN, ROOT, hear
+
+pytestmark = pytest.mark.every_ledger
 
 
 def actions(fleet, **query):

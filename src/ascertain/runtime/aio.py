@@ -75,7 +75,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-
 GRACE_S = 0.25  # for a body that is told to stop at its deadline
 BEFORE_THE_CALL = (Look, Settle, Fetch, Vet, Admit, Attend)
 Body = asyncio.Future[Any] | Future[Any]
