@@ -1,6 +1,6 @@
 """The recovery storm: many unknown actions after an outage, and workers that find out about them.
 
-    python bench/storm.py [--actions 10000] [--processes 1 2 4] [--rate 500/s]
+    python bench/storm.py [--actions 10000] [--processes 1 2 4] [--rate 500/s] [--url URL]
 
 The provider answers look-ups at once, in the worker's own process, so what is measured is the
 library's own work: taking, asking, judging, writing. Times are from the word "go" to all workers,
@@ -67,10 +67,17 @@ def shop(url: str, rate: str | None = None) -> Ascertain:
     return app
 
 
-def storm(processes: int, actions: int = 10_000, *, rate: str | None = None) -> Storm:
-    """Fill a ledger with unknown actions, and let so many worker processes recover all of them."""
+def storm(
+    processes: int, actions: int = 10_000, *, rate: str | None = None, url: str | None = None
+) -> Storm:
+    """Fill a ledger with unknown actions, and let so many worker processes recover all of them.
+
+    :param rate: the provider's; by default it has none.
+    :param url: an empty ledger, which is kept; by default a file that is not. One in PostgreSQL
+        needs ``ASCERTAIN_SECRET``.
+    """
     with tempfile.TemporaryDirectory(dir=HERE, prefix=".storm-") as folder:
-        url = f"sqlite:///{folder}/ledger.db"
+        url = url or f"sqlite:///{folder}/ledger.db"
         fill(url, actions)
         workers = [_Worker(url, rate) for _ in range(processes)]
         try:
@@ -211,13 +218,15 @@ def main() -> None:
     parser.add_argument("--actions", type=int, default=10_000)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--rate", help="the provider's rate, such as 500/s")
+    parser.add_argument("--url", help="of an empty ledger; by default a file that goes away again")
     parser.add_argument("--work", nargs="+", metavar="URL", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.work:
         work(asked.work[0], asked.work[1] if len(asked.work) > 1 else None)
         return
     for processes in asked.processes:
-        print(json.dumps(asdict(storm(processes, asked.actions, rate=asked.rate))), flush=True)
+        found = storm(processes, asked.actions, rate=asked.rate, url=asked.url)
+        print(json.dumps(asdict(found)), flush=True)
 
 
 if __name__ == "__main__":

@@ -40,8 +40,10 @@ def inspect(setting: Setting, taken: ActionRecord) -> Flow[ActionRecord]:
         record = yield from _lose(setting, taken)
     if record is None:
         return taken
-    turn = Turn(0, setting.clock() + setting.contract.budget.turn_s)  # somebody waits for it
-    record, lost = yield from look_up(setting, record, turn)
+    # somebody waits for it: like a caller it waits for a turn at the provider
+    patience_s = min(setting.contract.budget.turn_s, setting.lease_s)
+    going = yield from pace.go(setting, None, Turn(0, setting.clock() + patience_s))
+    record, lost = yield from look_up(setting, record, None, going.ticket)
     if lost:
         return record
     due_at = None if record.terminal and record.due_at is None else setting.clock()
