@@ -27,6 +27,7 @@ from ascertain.runtime.attempt import Attempt, current_attempt, key
 from ascertain.runtime.deadline import deadline
 from ascertain.runtime.place import Step
 from ascertain.runtime.promises import Breaker
+from ascertain.runtime.rates import Rate
 from ascertain.runtime.scope import Session
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "NotAllowed",
     "NotSent",
     "Processing",
+    "Rate",
     "Receipt",
     "Ref",
     "RefusalRule",

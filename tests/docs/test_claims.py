@@ -27,7 +27,7 @@ from ascertain import (
 )
 from ascertain.errors import LedgerFull
 from ascertain.runtime.recent import Recent
-from ascertain.store.ledger import Filter
+from ascertain.store.ledger import Filter, Take
 from ascertain.temporal import acting, told
 from ascertain.testing.world import Behaviour, Provider, World
 from tests.docs.pages import text_of
@@ -453,6 +453,34 @@ def test_the_tool_is_closed_for_automatic_sends(desk, world, order):
         action = create(order_id=order)
     assert (action.state, desk.posts(order)) == (State.PREPARED, [])
     assert "left to a person, nothing has been sent" in action.say()
+
+
+@shows("ten thousand actions of one tenant")
+def test_one_of_each_tenant_and_tool_is_taken_in_turn(desk, world, order):
+    """The others' look-ups come first or second, and not after the many."""
+    create = desk.tool("listed")
+    for tenant, count in (("a-big", 20), ("b-small", 2)):
+        with desk.app.session(tenant, principal="u7", tenant=tenant):
+            for n in range(count):
+                world.script("listed", {"order": f"{order}-{tenant}-{n}"}, ["reply_lost"])
+                create.options(deadline=0.05)(order_id=f"{order}-{tenant}-{n}")
+    ledger, now = desk.app.ledger, desk.app.hands.clock() + 60
+    take = Take(owner="somebody", now=now, lease_until=now + 9, limit=4)
+    (taken,) = ledger.submit([take])
+    assert [record.tenant for record in taken.records] == ["a-big", "b-small"] * 2
+
+
+@shows("the provider allows 50 requests a second")
+def test_all_share_the_rate_and_who_cannot_go_in_time_is_told_so(desk, world, order):
+    """Two an hour: the third is refused before anything is sent, and may be called again."""
+    create = desk.tool("blind", rate="2/h")
+    with desk.session():
+        assert create(order_id=order).confirmed
+        assert create(order_id=f"{order}-2").confirmed
+        refused = create(order_id=f"{order}-3")
+    assert (refused.state, refused.reason) == (State.REJECTED, "rate_used_up")
+    assert "call_again" in refused.facts()["next_allowed"]
+    assert desk.posts(f"{order}-3") == []
 
 
 @shows("some items of a batch are declined")

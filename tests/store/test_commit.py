@@ -85,7 +85,7 @@ def test_an_interrupt_leaves_no_transaction_open(ledger, monkeypatch):
 def test_a_transaction_that_was_left_open_is_undone(ledger):
     with writer(ledger) as db:
         db.execute("BEGIN IMMEDIATE")
-        db.execute("INSERT INTO heartbeat VALUES ('x', 1.0)")
+        db.execute("INSERT INTO heartbeat (owner, at) VALUES ('x', 1.0)")
     assert submit(ledger, reserve_sent(wanted()), Reserved).via == "new"
     assert ledger.last_heartbeat() is None
 

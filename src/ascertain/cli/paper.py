@@ -93,8 +93,12 @@ class Paper:
 
         :raises ReaderGone: nobody reads it any more.
         """
+        put(self.text())
+
+    def text(self) -> str:
+        """What there is on it."""
         lines = (line.rstrip() for line in self._sheet.getvalue().splitlines())
-        put("".join(f"{line}\n" for line in lines))
+        return "".join(f"{line}\n" for line in lines)
 
 
 def styled(cell: Cell) -> Text:

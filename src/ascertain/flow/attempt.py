@@ -12,10 +12,12 @@ from ascertain.errors import (
     LedgerCorrupt,
     LedgerNewer,
 )
+from ascertain.flow import pace
 from ascertain.flow.effects import Flow, Setting, advance, invoke, pause, relate, tell
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advanced, Beside, Contested, Lost
 from ascertain.model.outcome import Effect, Outcome, Report
+from ascertain.model.rate import Ticket
 from ascertain.model.tables import By, State
 from ascertain.model.words import Items
 from ascertain.rules import evidence, fold
@@ -42,17 +44,24 @@ class Landed(NamedTuple):
     stop: bool
 
 
-def make_attempt(setting: Setting, record: ActionRecord, turn: Turn | None) -> Flow[Landed]:
-    """Run the body for an attempt that is durable, and record what it taught us."""
+def make_attempt(
+    setting: Setting, record: ActionRecord, turn: Turn | None, ticket: Ticket | None = None
+) -> Flow[Landed]:
+    """Run the body for an attempt that is durable, and record what it taught us.
+
+    :param ticket: its turn at the provider, where a rate is declared.
+    """
     budget = setting.contract.budget
     deadline_s = budget.send_deadline_s
     if turn is not None:
         deadline_s = max(0.0, min(deadline_s, turn.until - setting.clock()))
     report = yield from invoke(record, deadline_s)
-    outcome = classify(report, setting.contract, now=setting.clock())
+    answered_at = setting.clock()
+    outcome = classify(report, setting.contract, now=answered_at)
+    over = pace.answered(setting, ticket, report, answered_at)
     if outcome.related_ref is not None and not (yield from relate(record, outcome.related_ref)):
         outcome = outcome._replace(related_ref=None)  # somebody else's record is not told
-    landed = yield from land(setting, record, report, outcome, turn)
+    landed = yield from land(setting, record, report, outcome, turn, over)
     stop = report.interrupt is not None or landed.lease_owner != setting.sender
     return Landed(landed, report, outcome, stop)
 
@@ -63,8 +72,11 @@ def land(
     report: Report,
     outcome: Outcome,
     turn: Turn | None = None,
+    over: tuple[Beside, ...] = (),
 ) -> Flow[ActionRecord]:
     """Write the outcome of ``record``'s attempt on its own action, however late it comes.
+
+    :param over: what is written beside it because the request is over.
 
     Where the ledger does not take it, the action is returned as unknown, with the reason
     ``answer_not_recorded`` and no lease: nobody goes on from what is not written.
@@ -76,7 +88,9 @@ def land(
             move = move._replace(after=move.after.changed(due_at=None))  # nobody acts on it
         told = outcome.effect is Effect.CONFIRMED or isinstance(report.value, Items)
         result = report.result if told else None
-        beside = brought(setting, record, move, result) if setting.contract.provides else ()
+        beside = over
+        if setting.contract.provides:
+            beside = (*over, *brought(setting, record, move, result))
         try:
             reply = yield from advance(record, move, result, beside=beside)
             if isinstance(reply, Contested):

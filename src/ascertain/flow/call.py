@@ -10,20 +10,24 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ascertain.errors import AscertainError, IntentConflict
+from ascertain.flow import pace
 from ascertain.flow.attempt import make_attempt, told_without_ledger
 from ascertain.flow.effects import Flow, Setting, await_other, inquire, invoke, pause, reserve, take
 from ascertain.flow.pursue import pursue
 from ascertain.flow.recover import recover
 from ascertain.model.action import ActionRecord, Draft
+from ascertain.model.booking import Spends
 from ascertain.model.chain import Joins
 from ascertain.model.operations import Beside, Blocked, MustReplace, Reserve, Take
 from ascertain.model.outcome import Effect, Kind, Outcome, Report
+from ascertain.model.rate import Ticket
 from ascertain.model.tables import By, Event, State
 from ascertain.rules import approval, fold
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.decide import What, decide
 from ascertain.rules.moves import Move
 from ascertain.rules.news.classify import classify
+from ascertain.rules.rate import USED_UP
 from ascertain.rules.view import view_of
 
 BORN = Draft(None, Event.PREPARE, State.PREPARED, By.CALL, "prepared", 0, {})
@@ -97,18 +101,28 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
     :raises IntentConflict: the intent is alive with other exact arguments; nothing was sent.
     """
     prepared = wanted.record
+    ticket: Ticket | None = None
     while True:
         first = _first_move(setting, prepared, wanted)
+        spends = pace.spends(setting, first, ticket)
         reply = yield from reserve(
             Reserve(
                 record=first.after,
                 drafts=first.drafts,
                 arguments=wanted.arguments,
                 contract_json=wanted.contract_json,
-                beside=wanted.beside,
+                beside=(*wanted.beside, *spends),
             )
         )
         if isinstance(reply, Blocked):
+            if isinstance(reply.by, Spends):
+                going = yield from pace.go(setting, None, turn)
+                ticket = going.ticket
+                if not going.may:
+                    wanted = wanted._replace(denied=(Kind.WITHDRAWN, USED_UP))
+                continue
+            yield from pace.give_back(setting, ticket)
+            ticket = None
             if not isinstance(reply.by, Joins):
                 return Ended(prepared, "blocked", blocked=reply)
             # its chain goes back or was stopped: it is on record, and never sent
@@ -117,6 +131,8 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
         if not isinstance(reply, MustReplace):
             break
         prepared = wanted.rebuild(reply.previous)
+    if reply.via != "new" or reply.record.state is not State.SENT:
+        yield from pace.give_back(setting, ticket)
     if reply.via != "new":
         if wanted.unsure:
             return Ended(prepared, "unsure")
@@ -124,7 +140,8 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
     if reply.record.state is not State.SENT:
         return Ended(reply.record, "new")
     turn = turn.spend()
-    landed = yield from make_attempt(setting, reply.record, turn)
+    ticket = spends[0].ticket if spends else ticket
+    landed = yield from make_attempt(setting, reply.record, turn, ticket)
     record, outcome = landed.record, landed.outcome
     if not (record.terminal or landed.stop):
         record, later = yield from pursue(setting, record, turn)
@@ -138,9 +155,14 @@ def read(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[Ended]:
     tries = 0
     while True:
         tries += 1
+        going = yield from pace.go(setting, None, turn)
+        if not going.may:
+            outcome = _no_turn(going.at - setting.clock())
+            return Ended(_as_read(record, outcome, tries - 1), "new", None, outcome)
         deadline_s = min(budget.send_deadline_s, max(0.0, turn.until - setting.clock()))
         report = yield from invoke(record, deadline_s)
         outcome = classify(report, setting.contract, now=setting.clock())
+        yield from pace.give_back(setting, going.ticket, report)
         wait_s = backoff_s(setting.contract, tries, setting.dice())
         wait_s = max(wait_s, outcome.retry_after_s or 0.0)  # "at once" is no invitation to a loop
         again = (
@@ -153,6 +175,14 @@ def read(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[Ended]:
             return Ended(_as_read(record, outcome, tries), "new", report, outcome)
         if not (yield from pause(wait_s)):
             return Ended(_as_read(record, outcome, tries), "new", report, outcome)
+
+
+def _no_turn(wait_s: float) -> Outcome:
+    """A read that was not made: its provider may not be asked more often."""
+    return Outcome(
+        Effect.NOT_SENT, USED_UP, kind=Kind.THROTTLED, retryable=True,
+        retry_after_s=max(0.0, wait_s), sends=0,
+    )  # fmt: skip
 
 
 _READ_ENDS = {

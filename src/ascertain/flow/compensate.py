@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from ascertain.errors import ArgumentsRemoved, UnknownTool
+from ascertain.flow import pace
 from ascertain.flow.effects import Flow, Setting, advance, picture, undo
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around
@@ -75,7 +76,12 @@ def _case(
 ) -> Flow[ActionRecord]:
     report = None
     if reason != REMOVED:  # else nobody could tell the snapshot what to look for
+        going = yield from pace.go(setting, None, None)
+        if not going.may:
+            move = fold.hold(record, due_at=going.at, now=setting.clock())
+            return (yield from advance(record, move)).record
         report = yield from picture(record, setting.contract.budget.send_deadline_s)
+        yield from pace.give_back(setting, going.ticket, report)
     move = chain.undo_case(
         record, reversing, reason=reason, snapshot=_shown(report), now=setting.clock()
     )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from ascertain.model.action import ActionRecord
+from ascertain.model.booking import Book, GiveBack
 from ascertain.model.chain import Around
 from ascertain.model.contract import Contract
 from ascertain.model.operations import (
@@ -25,6 +26,7 @@ from ascertain.model.operations import (
     Reserved,
     Take,
     Taken,
+    Told,
 )
 from ascertain.model.outcome import Report
 from ascertain.model.session import Memory, Remembered
@@ -229,6 +231,7 @@ class Attend(NamedTuple):
 Effect = (
     Reserve | Advance | Take | Invoke | Ask | Pause | Await | Inquire | Permit | Relate | Tell
     | Survey | Undo | Picture | Look | Settle | Fetch | Vet | Admit | Attend | Alike
+    | Book | GiveBack
 )  # fmt: skip
 
 T = TypeVar("T")
@@ -272,6 +275,12 @@ def advance(
 def take(operation: Take) -> Flow[Taken]:
     reply: Taken = yield operation
     return reply
+
+
+def write_alone(operation: Book | GiveBack) -> Flow[Any]:
+    """Write what stands beside no action; returns what its kind says."""
+    reply: Told = yield operation
+    return reply.value
 
 
 def invoke(record: ActionRecord, deadline_s: float) -> Flow[Report]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ascertain.errors import AscertainError
+from ascertain.flow import pace
 from ascertain.flow.attempt import brought, make_attempt, told_without_ledger
 from ascertain.flow.compensate import UNDO_CASES, UNDO_LOOK_S, compensate, open_case
 from ascertain.flow.effects import (
@@ -26,6 +27,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around
 from ascertain.model.operations import Advanced, Beside, Contested, Lost
 from ascertain.model.outcome import Answer, Evidence, Outcome, Report
+from ascertain.model.rate import Ticket
 from ascertain.model.session import StillNeeds
 from ascertain.model.tables import By, State
 from ascertain.model.words import FoundItems
@@ -42,16 +44,25 @@ PASS_STEPS = 8  # what a worker does for one action before it turns to the next
 
 
 def pursue(
-    setting: Setting, record: ActionRecord, turn: Turn | None
+    setting: Setting, record: ActionRecord, turn: Turn | None, ticket: Ticket | None = None
 ) -> Flow[tuple[ActionRecord, Outcome | None]]:
     """Go on from a leased action; returns how it stands, and the outcome if our send settled it.
 
     Where the ledger fails, a caller is told what is known so far; a worker's pass breaks, and the
     lease runs out.
 
+    :param ticket: a turn at the provider for the first request; what is not used is given back.
     :raises AscertainError: the ledger failed, in a worker's pass or before anything was sent.
     """
-    stand = Stand(record=record)
+    stand = Stand(record=record, ticket=ticket)
+    ended = yield from _pursue(setting, stand, turn)
+    yield from pace.give_back(setting, stand.ticket)
+    return ended
+
+
+def _pursue(
+    setting: Setting, stand: Stand, turn: Turn | None
+) -> Flow[tuple[ActionRecord, Outcome | None]]:
     for _ in range(PASS_STEPS if turn is None else 1_000):
         if turn is not None and stand.record.terminal:
             return stand.record, stand.outcome
@@ -68,15 +79,24 @@ def pursue(
 
 @dataclass(slots=True, kw_only=True)
 class Stand:
-    """How far a pass has come: the action as last written, and what our last send taught."""
+    """How far a pass has come: the action as last written, and what our last send taught.
+
+    :param ticket: a turn at the provider that is in hand.
+    """
 
     record: ActionRecord
     outcome: Outcome | None = None
     ended: bool = False
+    ticket: Ticket | None = None
 
     def end(self, record: ActionRecord) -> None:
         """Nothing more is done in this pass."""
         self.record, self.ended = record, True
+
+    def spend(self) -> Ticket | None:
+        """The turn in hand, which is used now."""
+        ticket, self.ticket = self.ticket, None
+        return ticket
 
 
 def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None]:
@@ -95,8 +115,13 @@ def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None
         if not (in_time and (yield from pause(at - now))):
             stand.end((yield from _come_back(setting, record, at)))
         return turn  # time has passed: decide anew
+    going = yield from pace.go(setting, stand.ticket, turn)
+    if not going.may:
+        stand.end((yield from _come_back(setting, record, going.at)))
+        return turn
+    stand.ticket = going.ticket
     if asks:
-        stand.record, lost = yield from look_up(setting, record, turn)
+        stand.record, lost = yield from look_up(setting, record, turn, stand.spend())
         stand.ended = lost or stand.record.lease_owner != setting.sender
         return turn
     reply = yield from _send(setting, record, turn, around)
@@ -108,15 +133,21 @@ def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None
         stand.end(sent)
         return turn
     stand.record, turn = sent, turn.spend() if turn is not None else None
-    landed = yield from make_attempt(setting, sent, turn)
+    landed = yield from make_attempt(setting, sent, turn, stand.spend())
     stand.record, stand.outcome, stand.ended = landed.record, landed.outcome, landed.stop
     return turn
 
 
 def look_up(
-    setting: Setting, record: ActionRecord, turn: Turn | None
+    setting: Setting, record: ActionRecord, turn: Turn | None, ticket: Ticket | None = None
 ) -> Flow[tuple[ActionRecord, bool]]:
-    """Ask the provider once and record its answer; True where somebody else was quicker."""
+    """Ask the provider once and record its answer.
+
+    True where somebody else was quicker, or it may not be asked before later: then nobody asked.
+    """
+    going = yield from pace.go(setting, ticket, turn)
+    if not going.may:
+        return (yield from _come_back(setting, record, going.at)), True
     asked_at = setting.clock()
     deadline_s = setting.contract.budget.send_deadline_s
     if turn is not None:
@@ -124,6 +155,7 @@ def look_up(
     report = yield from ask(record, deadline_s)
     answer = yield from judged(setting, record, report)
     now = setting.clock()
+    over = pace.answered(setting, going.ticket, report, now)
     asked = record.asked if answer.evidence is Evidence.ABSENT else record.unanswered
     wait_s = backoff_s(setting.contract, asked + 1, setting.dice())
     move = evidence.answered(
@@ -133,7 +165,7 @@ def look_up(
     told = answer.found or isinstance(report.value, FoundItems)
     result = report.result if told and record.state is State.UNKNOWN else None
     kept = _keep(setting, move, record)
-    beside = brought(setting, record, move, result)
+    beside = (*over, *brought(setting, record, move, result))
     reply = yield from advance(record, kept, result, beside=beside)
     if isinstance(reply, Contested):
         assert move.claim is not None  # it is what was contested
@@ -141,7 +173,7 @@ def look_up(
             record, setting.contract, reply, move.claim.provider_ref,
             asked_at=asked_at, now=setting.clock(), wait_s=wait_s,
         )  # fmt: skip
-        reply = yield from advance(record, _keep(setting, move, record))
+        reply = yield from advance(record, _keep(setting, move, record), beside=over)
     return reply.record, not isinstance(reply, Advanced)
 
 

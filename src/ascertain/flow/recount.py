@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ascertain.flow.effects import Ask, Flow, Setting, advance, ask, inquire, take
+from ascertain.flow import pace
+from ascertain.flow.effects import Ask, Flow, Setting, advance, ask, inquire, pause, take
 from ascertain.flow.pursue import judged
 from ascertain.flow.recover import inspect
 from ascertain.model.action import ActionRecord
@@ -33,8 +34,14 @@ def recount(setting: Setting, record: ActionRecord) -> Flow[Counted]:
     """
     if record.open:
         return (yield from _of_open(setting, record))
+    going = yield from pace.go(setting, None, None)
+    while not going.may and (yield from pause(max(0.0, going.at - setting.clock()))):
+        going = yield from pace.go(setting, None, None)
+    if not going.may:
+        return Counted(record, None)
     asked_at = setting.clock()
     report = yield from ask(record, setting.contract.budget.send_deadline_s)
+    yield from pace.give_back(setting, going.ticket, report)
     answer = yield from judged(setting, record, report)
     wait_s = backoff_s(setting.contract, record.asked + 1, setting.dice())
     move = evidence.answered(

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from ascertain.flow import pace
 from ascertain.flow.effects import Flow, Setting, advance, inquire
 from ascertain.flow.pursue import look_up, pursue
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Advanced
+from ascertain.model.rate import Ticket
 from ascertain.model.tables import By, State
 from ascertain.rules import evidence, fold
 from ascertain.rules.budget import Turn
 from ascertain.rules.moves import Move
 
 
-def recover(setting: Setting, taken: ActionRecord, turn: Turn | None) -> Flow[ActionRecord]:
-    """Go on with an action just leased."""
+def recover(
+    setting: Setting, taken: ActionRecord, turn: Turn | None, ticket: Ticket | None = None
+) -> Flow[ActionRecord]:
+    """Go on with an action just leased.
+
+    :param ticket: a turn at the provider that was taken with it, where a rate is declared.
+    """
     record: ActionRecord | None = taken
     if taken.state is State.SENT:
         record = yield from _lose(setting, taken)
     if record is not None and record.suspect:
         record = yield from _clear(setting, record)
     if record is None:
+        yield from pace.give_back(setting, ticket)
         return taken
-    ended, _ = yield from pursue(setting, record, turn)
+    ended, _ = yield from pursue(setting, record, turn, ticket)
     return ended
 
 
@@ -32,7 +40,10 @@ def inspect(setting: Setting, taken: ActionRecord) -> Flow[ActionRecord]:
         record = yield from _lose(setting, taken)
     if record is None:
         return taken
-    record, lost = yield from look_up(setting, record, None)
+    # somebody waits for it: like a caller it waits for a turn at the provider
+    patience_s = min(setting.contract.budget.turn_s, setting.lease_s)
+    going = yield from pace.go(setting, None, Turn(0, setting.clock() + patience_s))
+    record, lost = yield from look_up(setting, record, None, going.ticket)
     if lost:
         return record
     due_at = None if record.terminal and record.due_at is None else setting.clock()

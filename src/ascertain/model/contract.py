@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from ascertain.model.breaker import Breaker
+from ascertain.model.rate import Rate
 
 
 class Repeat(StrEnum):
@@ -145,6 +146,7 @@ class Contract:
     :param approval_within_s: how long after the call it may be approved and sent.
     :param approval_by_other: whose wish it is cannot approve it.
     :param breaker: when it is closed for automatic sends; None: never.
+    :param rate: how often its provider may be spoken to; None: not declared.
     :param items: the list parameter of a batch, whose answer tells of each item; '' = no batch.
     """
 
@@ -179,6 +181,7 @@ class Contract:
     approval_within_s: float = 3600.0
     approval_by_other: bool = False
     breaker: Breaker | None = None
+    rate: Rate | None = None
     items: str = ""
     redact: tuple[str, ...] = ()
     provides: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -243,6 +246,8 @@ def contract_from_json(text: str) -> Contract:
         known["lookup"] = LookupPromise(**known["lookup"])
     if known.get("breaker"):
         known["breaker"] = Breaker(**known["breaker"])
+    if known.get("rate"):
+        known["rate"] = Rate(**known["rate"])
     known["refusals"] = tuple(RefusalRule(**rule) for rule in known.get("refusals", ()))
     for name in (
         "identity",

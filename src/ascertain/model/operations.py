@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from ascertain.model.action import ActionRecord, Draft
+from ascertain.model.rate import Shared
 
 
 class Beside:
@@ -177,9 +178,16 @@ class Contested(NamedTuple):
 
 
 class Take(NamedTuple):
-    """Lease due actions: ``due_at <= now`` and no lease that still holds, oldest first.
+    """Lease due actions: ``due_at <= now`` and no lease that still holds.
 
-    A lease held by one of ``gone`` (owners proven gone) holds no longer, whatever its time.
+    Fair between tenants and tools: of each pair that has anything due one in turn, the oldest
+    first, beginning behind the pair ``after`` in the order of their names.
+
+    A lease held by one of ``gone`` (owners proven gone) holds no longer, whatever its time; these
+    are taken after what is due.
+
+    Of a tool named in ``rates`` only as many are taken as may be asked for now, and for each of
+    them a turn at its provider is taken in the same transaction (see :mod:`ascertain.model.rate`).
 
     With ``action_id`` only that one is meant, due or not, unless a lease on it holds.
     Each taken one gets ``fence + 1``, ``lease_owner``, ``lease_until`` and a ``due_at`` at its end.
@@ -193,13 +201,20 @@ class Take(NamedTuple):
     tools: frozenset[str] | None = None
     gone: frozenset[str] = frozenset()
     action_id: str | None = None
+    after: tuple[str, str] = ("", "")
+    rates: tuple[tuple[str, Shared], ...] = ()
 
 
 class Taken(NamedTuple):
-    """``records`` under the new lease; ``previous`` as they stood before, same order."""
+    """``records`` under the new lease; ``previous`` as they stood before, same order.
+
+    :param again_at: something is due that had to be left, because a rate is used up: when to come
+        again; None: nothing was left for that reason.
+    """
 
     records: tuple[ActionRecord, ...]
     previous: tuple[ActionRecord, ...] = ()
+    again_at: float | None = None
 
 
 class Told(NamedTuple):

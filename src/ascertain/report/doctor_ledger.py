@@ -15,6 +15,8 @@ from ascertain.report.reading import contract_of, is_observed, walk
 from ascertain.report.shown import Shown
 from ascertain.report.story import holder_is_gone, moment_of
 from ascertain.report.words import joined, many, sender_words, span
+from ascertain.report.workers import Health, workers
+from ascertain.report.workers import sentence_of as sentence_of_worker
 from ascertain.rules.left import CASE as LEFT_CASE
 from ascertain.store.ledger import Filter, Ledger
 
@@ -24,6 +26,7 @@ LONG_UNKNOWN_S = 3600.0
 CLOCK_TOLERANCE_S = 5.0
 _NEWEST = 200
 _SHOWN = 3
+_WORKERS_SHOWN = 20
 
 
 def ledger_checks(ledger: Ledger, now: float, *, deep: bool = False) -> Iterator[Check]:
@@ -35,6 +38,7 @@ def ledger_checks(ledger: Ledger, now: float, *, deep: bool = False) -> Iterator
     waiting = [r for r in walk(ledger, Filter(open_only=True)) if not is_observed(r)]
     yield _chains(ledger, waiting, deep=deep)
     yield _recovering(ledger, waiting, now)
+    yield _workers(ledger, now)
     yield _oldest_unknown(ledger, waiting, now)
     yield _lookups(ledger, waiting)
     yield from _cases(ledger, now)
@@ -77,6 +81,24 @@ def _recovering(ledger: Ledger, waiting: list[ActionRecord], now: float) -> Chec
     return warn(
         "recovery", f"The worker does not keep up: {said}",
         "Look at its log; raise --concurrency, or start a second one.",
+    )  # fmt: skip
+
+
+def _workers(ledger: Ledger, now: float) -> Check:
+    """Every worker; one that died or hangs is no loss, but nobody has said why."""
+    seen = workers(ledger.fleet.workers(), ledger.fleet.leases(now), now)
+    if not seen:
+        return ok("workers", "No worker is at work.")
+    said = "; ".join(sentence_of_worker(one, now) for one in seen[:_WORKERS_SHOWN])
+    more = f"; and {len(seen) - _WORKERS_SHOWN} more" if len(seen) > _WORKERS_SHOWN else ""
+    lost = [one for one in seen if one.health in (Health.DEAD, Health.SILENT)]
+    sentence = f"{many(len(seen), 'worker')}: {said}{more}."
+    if not lost:
+        return ok("workers", sentence)
+    return warn(
+        "workers", sentence,
+        "Others take up what it held; see why it ended, and start it again: ascertain worker "
+        "MODULE:APP",
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ PROTOCOL: dict[str, str] = {
     "still_running": "The caller stopped waiting while the tool was still at work.",
     "unchecked": "Whether it is permitted could not be checked, so nothing was sent.",
     "answer_not_recorded": "An answer was seen, and the ledger did not take it; see the log.",
+    "rate_used_up": "Its provider's rate was used up until its turn had ended; nothing was sent.",
     "consent": "The person has not agreed to this effect.",
     "permission": "The caller is not, or no longer, permitted to do this.",
     "duplicate_refusal": "The provider says that it has this already; it may be our own effect.",

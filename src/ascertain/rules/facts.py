@@ -109,7 +109,8 @@ def action_facts(
         facts["provider_ref"] = texts.clean(record.provider_ref, 200)
     facts["attempt"] = record.attempt
     if record.state is not State.CONFIRMED or record.disputed:
-        kind = None if not_started(record) else record.kind
+        held = record.kind is Kind.WITHDRAWN and record.reason in texts.HELD
+        kind = None if held or not_started(record) else record.kind
         found = texts.which(record, contract) if record.overruled else ""
         facts["reason"] = record.review or found or (kind and str(kind)) or record.reason
     if record.code:
@@ -208,7 +209,7 @@ def part_of(record: ActionRecord, contract: Contract, language: str = "en") -> P
 
 def _after_hold(record: ActionRecord) -> list[str]:
     """Nothing was sent: what is on its way is waited for, what is missing is asked for."""
-    if record.reason in ("context_pending", "context_in_doubt"):
+    if record.reason in ("context_pending", "context_in_doubt", "rate_used_up"):
         return [WAIT, CALL_AGAIN]
     return [ASK_PERSON, CALL_AGAIN]
 

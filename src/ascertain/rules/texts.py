@@ -120,6 +120,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "It is not confirmed yet what became of the step before ({keys}); the {name} waits for it.",
         "上一步（{keys}）尚未确认，{name}暂未提交。",
     ),
+    "rate_used_up": (
+        "The {name} was not made: too much is under way just now. Please try again in a moment.",
+        "{name}没有提交：目前请求过多，请稍后再试。",
+    ),
     "read": ("Read.", "已查询。"),
     "read_unavailable": ("It cannot be looked up right now.", "暂时无法查询。"),
 }
@@ -151,8 +155,8 @@ WORKFLOW: dict[str, tuple[str, str]] = {
 }
 
 UNDO_REVIEWS = frozenset({"undo_stuck", "irreversible", "undo_too_late", "undo_removed"})
-HELD = frozenset(name for name in SENTENCES if name.startswith("context_"))
-"""Why a call was held at the gate; the reason of its action."""
+HELD = frozenset({"rate_used_up", *(name for name in SENTENCES if name.startswith("context_"))})
+"""Why a call was held before anything was sent; the reason of its action."""
 
 _BY_KIND: dict[Kind | None, str] = {
     Kind.BUSINESS: "rejected_business",

@@ -41,8 +41,9 @@ from ascertain.flow.effects import (
     Vet,
 )
 from ascertain.model.action import ActionRecord
+from ascertain.model.booking import Book, GiveBack
 from ascertain.model.chain import Around
-from ascertain.model.operations import Advance, Reserve, Take
+from ascertain.model.operations import Advance, Operation, Reserve, Take
 from ascertain.model.outcome import Report
 from ascertain.model.words import NotSent
 from ascertain.runtime import undoing
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-
 GRACE_S = 0.25  # for a body that is told to stop at its deadline
 BEFORE_THE_CALL = (Look, Settle, Fetch, Vet, Admit, Attend)
 Body = asyncio.Future[Any] | Future[Any]
@@ -140,7 +140,7 @@ class AsyncDriver:
     def perform(self, effect: Effect) -> Coroutine[Any, Any, Any]:
         """Perform one effect; the reply is what the flow is resumed with."""
         match effect:
-            case Reserve() | Advance() | Take():
+            case Reserve() | Advance() | Take() | Book() | GiveBack():
                 return self._commit(effect)
             case Invoke(record, deadline_s):
                 return self._invoke(record, deadline_s)
@@ -231,8 +231,8 @@ class AsyncDriver:
         """Read the ledger without blocking the loop."""
         return await asyncio.get_running_loop().run_in_executor(None, function, *args)
 
-    async def _commit(self, operation: Reserve | Advance | Take) -> Any:
-        if not isinstance(operation, Take) and operation.beside:
+    async def _commit(self, operation: Operation) -> Any:
+        if isinstance(operation, Reserve | Advance) and operation.beside:
             self._hands.contexts.arriving(operation.beside)
         try:
             reply = await commit_async(self._hands.committer, operation)

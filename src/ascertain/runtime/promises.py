@@ -20,6 +20,7 @@ from ascertain.model.contract import (
     Repeat,
 )
 from ascertain.runtime.durations import seconds
+from ascertain.runtime.rates import Rate, rate_of
 from ascertain.wire.watch import exit_name
 
 E = TypeVar("E", bound=StrEnum)
@@ -71,6 +72,8 @@ class ReadPromises(TypedDict, total=False):
     * ``budget``: bounds in two halves, see :class:`~ascertain.Budget`.
     * ``refusals``, ``error_paths``: where a reply says no, and what that means.
     * ``breaker``: of a read: its answers tell whether the provider of that group is back.
+    * ``rate``: how often its provider may be spoken to (``50/s``), by all processes together; with
+      a group, see :class:`~ascertain.runtime.rates.Rate`.
     * ``say``, ``say_zh``: sentences for the person, by state; ``name`` is what it is called.
     * ``redact``: arguments that are masked wherever they are shown, and in results too.
     * ``provides``: what its result brings to the session: context key to dotted path in the result
@@ -87,6 +90,7 @@ class ReadPromises(TypedDict, total=False):
     refusals: Sequence[RefusalRule]
     error_paths: Sequence[str]
     breaker: Breaker | bool
+    rate: Rate | str | None
     say: Mapping[str, str]
     say_zh: Mapping[str, str]
     redact: Sequence[str]
@@ -182,7 +186,7 @@ _CHOICES: dict[str, type[StrEnum]] = {
     "on_unknown": OnUnknown,
 }
 _OF_THE_ENTRY = ("name", "noun", "permission", "preconditions", "consent", "normalise")
-_OTHERS = ("key_format", "via", "approval", "breaker")
+_OTHERS = ("key_format", "via", "approval", "breaker", "rate")
 
 
 def contract_of(tool: str, said: Mapping[str, Any], *, access: str = "write") -> Contract:
@@ -203,6 +207,7 @@ def contract_of(tool: str, said: Mapping[str, Any], *, access: str = "write") ->
     fields["key"] = KeyFormat(style=form) if isinstance(form, str) else form
     fields["via"] = _exits(tool, said.get("via", ()))
     fields["approval"] = _approval(tool, said.get("approval", False))
+    fields["rate"] = rate_of(tool, said.get("rate"))
     fields["breaker"] = _breaker(tool, said.get("breaker", access != "read"))
     if access == "read":
         fields["repeat"] = Repeat.HARMLESS

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ascertain.flow.recover import recover
 from ascertain.model.action import ActionRecord
+from ascertain.model.contract import Contract
 from ascertain.model.operations import Take, Taken
+from ascertain.model.rate import Speaker, Ticket
 from ascertain.rules import fold
 from ascertain.rules.chain import advance_of
 from ascertain.rules.evidence import open_review
+from ascertain.rules.rate import shared, ticket
 from ascertain.runtime import sender
 from ascertain.runtime.aio import AsyncDriver
 from ascertain.runtime.aio_commit import commit_async
@@ -20,6 +23,21 @@ from ascertain.runtime.hands import Hands
 from ascertain.runtime.registry import Entry
 
 R = TypeVar("R")
+
+
+class InHand(NamedTuple):
+    """An action that was leased, and what the ledger knows that is needed to go on with it.
+
+    :param entry: None: there is no such tool here. :param values: its arguments; None: not read.
+    :param ticket: a turn at its provider. :param error: its contract could not be read.
+    """
+
+    record: ActionRecord
+    entry: Entry | None = None
+    contract: Contract | None = None
+    values: dict[str, Any] | None = None
+    ticket: Ticket | None = None
+    error: Exception | None = None
 
 
 class Recovery:
@@ -73,16 +91,40 @@ class Recovery:
         assert isinstance(reply, Taken)
         return reply.records[0] if reply.records else None
 
-    async def drive(self, record: ActionRecord) -> None:
-        """Go on with an action just leased, as far as one pass goes."""
+    def in_hand(self, record: ActionRecord, *, booked: bool = False) -> InHand:
+        """What is needed of the ledger to go on with an action; it may block.
+
+        :param booked: a turn at its provider was taken with it, where a rate is declared.
+        """
         hands = self._hands
         entry = hands.registry.find(record.tool)
-        contract = await apart(hands.contract_of, record, entry)
+        try:
+            contract = hands.contract_of(record, entry)
+        except Exception as error:
+            return InHand(record, error=error)
         if entry is None or contract is None:
-            await self._give_to_person(record)
+            return InHand(record)
+        try:
+            values = hands.arguments_of(entry, record)
+        except Exception:
+            values = None  # whoever needs them reads them again, and is told why they are not there
+        held = _ticket(contract, record) if booked else None
+        return InHand(record, entry, contract, values, held)
+
+    async def drive(self, record: ActionRecord) -> None:
+        """Go on with an action just leased, as far as one pass goes."""
+        await self.go_on(await apart(self.in_hand, record))
+
+    async def go_on(self, one: InHand) -> None:
+        """The same, with what is needed of the ledger at hand."""
+        if one.error is not None:
+            raise one.error
+        entry, contract = one.entry, one.contract
+        if entry is None or contract is None:
+            await self._give_to_person(one.record)
             return
-        flow = recover(hands.setting(entry, contract), record, None)
-        driver = AsyncDriver(hands, entry, self._bodies)
+        flow = recover(self._hands.setting(entry, contract), one.record, None, one.ticket)
+        driver = AsyncDriver(self._hands, entry, self._bodies, one.values)
         home = self._loop_of() if entry.is_async else None
         if home is None or home is asyncio.get_running_loop() or home.is_closed():
             await driver.drive(flow)
@@ -99,6 +141,14 @@ class Recovery:
             move = fold.hold(record, due_at=now + 60.0, now=now)
         operation = advance_of(record, move)
         await commit_async(self._hands.committer, operation)
+
+
+def _ticket(contract: Contract, record: ActionRecord) -> Ticket | None:
+    """The turn at its provider that was taken with an action, where a rate is declared."""
+    rate = shared(contract)
+    if rate is None or record.lease_owner is None or record.lease_until is None:
+        return None
+    return ticket(rate, record.lease_owner, Speaker.WORKER, record.lease_until)
 
 
 def _needs_thread(entry: Entry) -> bool:

@@ -10,8 +10,10 @@ from typing import Any
 
 from ascertain.errors import ContractError, DuplicateTool, UnknownTool
 from ascertain.model.contract import Budget, Contract, LookupPromise, OncePer, Repeat
+from ascertain.model.rate import Shared
 from ascertain.rules.context import Declaration, misfits, undeclared
 from ascertain.rules.identity import check_key_format
+from ascertain.rules.rate import shared
 from ascertain.values.arguments import Codec, Signature
 from ascertain.values.canonical import digest
 
@@ -106,11 +108,13 @@ class Registry:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
+        self._rates: tuple[tuple[str, Shared], ...] | None = None
 
     def add(self, entry: Entry) -> None:
         """Register a tool.
 
         :raises DuplicateTool: the name or the noun is taken.
+        :raises ContractError: another tool declares another rate of the same provider.
         """
         for other in self._entries.values():
             if other.name == entry.name:
@@ -121,7 +125,17 @@ class Registry:
                     f"{entry.name!r} and {other.name!r} share the noun {entry.contract.noun!r}, so "
                     f"query_{entry.contract.noun} would be ambiguous."
                 )
+            check_rates(other.contract, entry.contract)
         self._entries[entry.name] = entry
+        self._rates = None
+
+    @property
+    def rates(self) -> tuple[tuple[str, Shared], ...]:
+        """The rate of each tool whose provider has one."""
+        if self._rates is None:
+            found = ((entry.name, shared(entry.contract)) for entry in self._entries.values())
+            self._rates = tuple((name, rate) for name, rate in found if rate is not None)
+        return self._rates
 
     def get(self, name: str) -> Entry:
         """The tool of that name.
@@ -187,6 +201,22 @@ def check_contract(contract: Contract, signature: Signature) -> None:
         _check_refusal_final_after(contract, contract.refusal_final_after_s)
     _check_context(contract, signature)
     _check_budget(contract.tool, contract.budget)
+
+
+def check_rates(one: Contract, other: Contract) -> None:
+    """Refuse two rates of one provider.
+
+    :raises ContractError: with both.
+    """
+    first, second = shared(one), shared(other)
+    if first is None or second is None or first.name != second.name or first == second:
+        return
+    raise ContractError(
+        f"{one.tool} and {other.tool} share the provider {first.name!r} and declare different "
+        f"rates: {first.limit} in {first.window_s:g} s, and {second.limit} in "
+        f"{second.window_s:g} s.",
+        next_step="Declare the same rate for both, or give one of them a group of its own.",
+    )
 
 
 def _check_context(contract: Contract, signature: Signature) -> None:

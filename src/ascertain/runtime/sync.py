@@ -33,6 +33,7 @@ from ascertain.flow.effects import (
     Vet,
 )
 from ascertain.model.action import ActionRecord
+from ascertain.model.booking import Book, GiveBack
 from ascertain.model.chain import Around
 from ascertain.model.operations import Advance, Reserve, Take
 from ascertain.model.outcome import Report
@@ -124,8 +125,8 @@ class SyncDriver:
     def perform(self, effect: Effect) -> Any:
         """Perform one effect; the reply is what the flow is resumed with."""
         match effect:
-            case Reserve() | Advance() | Take():
-                if not isinstance(effect, Take) and effect.beside:
+            case Reserve() | Advance() | Take() | Book() | GiveBack():
+                if isinstance(effect, Reserve | Advance) and effect.beside:
                     self._hands.contexts.arriving(effect.beside)
                 reply = self._hands.committer.commit(effect)
                 self._hands.written(effect, reply)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ascertain.errors import ActionNotFound, IllegalTransition, LedgerFull
-from ascertain.model.action import ActionRecord
+from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.tables import Event
-from ascertain.rules import fold
 from ascertain.rules.identity import match
 from ascertain.rules.mac import Mac
 from ascertain.store import claims
@@ -30,7 +30,6 @@ from ascertain.store.ledger import (
     Reserve,
     Reserved,
     Take,
-    Taken,
     Told,
 )
 from ascertain.store.rows import Values, same_identity, to_record, with_chain
@@ -42,6 +41,8 @@ from ascertain.store.seal import (
     is_direct,
     seal_events,
 )
+from ascertain.store.taking import take
+from ascertain.store.tally import Counts, Tally, add, put
 
 SALT_BYTES = 16
 _NUL, _REPLACED = "\0", "\ufffd"
@@ -174,6 +175,9 @@ class Batch(ABC):
 
     in_doubt = False
 
+    tally: Tally | None = None
+    """What this process counts for those who watch."""
+
     def __init__(self, run: Run, known_contracts: set[str], *, may_start: bool) -> None:
         """:param may_start: whether there is room for anything that would be sent."""
         self._run = run
@@ -183,6 +187,8 @@ class Batch(ABC):
         self._events: list[EventRow] = []
         self._payloads: list[Values] = []
         self.new_contracts: dict[str, str] = {}
+        self.counts: Counts = Counter()
+        self.counts_written: Counts = Counter()
 
     # -------------------------------------------------------------- what a backend does its own way
 
@@ -234,16 +240,19 @@ class Batch(ABC):
             case Reserve():
                 return self._reserve(operation, prepared)
             case Take():
-                return self._take(operation)
+                return take(self._run, self._lease, operation)
             case Alone():
                 return Told(value=ALONE[type(operation)](self._run, operation))
 
     def flush(self) -> None:
-        """Write the events, payloads and contracts of all."""
+        """Write the events, payloads and contracts of all, and what has been counted."""
         self._put_events(self._events)
         self._put_payloads(self._payloads)
         for digest in sorted(self.new_contracts):  # in one order, whoever writes them
             self._run("put_contract", digest, self.new_contracts[digest])
+        if self.tally is not None:
+            self.counts_written = self.tally.due(self.counts)
+            put(self._run, self.counts_written)
 
     # ------------------------------------------------------------------------------------ reserve
 
@@ -266,7 +275,7 @@ class Batch(ABC):
         if record.contract not in self._known_contracts:
             self.new_contracts[record.contract] = operation.contract_json
         told = self._write_beside(record, operation.beside)
-        self._keep(prepared)
+        self._keep(record, operation.drafts, prepared)
         return Reserved(record, "new", told)
 
     def _stored(self, wanted: ActionRecord) -> Reply | None:
@@ -310,31 +319,8 @@ class Batch(ABC):
         told = self._write_beside(record, operation.beside)
         if operation.claim is not None:
             claims.keep(self._run, record, operation.claim)
-        self._keep(prepared)
+        self._keep(record, operation.drafts, prepared)
         return Advanced(record, told)
-
-    # --------------------------------------------------------------------------------------- take
-
-    def _take(self, operation: Take) -> Taken:
-        now, until = operation.now, operation.lease_until
-        tools = None if operation.tools is None else compact_json(sorted(operation.tools))
-        gone = compact_json(sorted(operation.gone)) if operation.gone else None
-        if operation.action_id is None:
-            rows = self._run("due", now, tools, operation.limit)
-            left = operation.limit - len(rows)
-            if gone is not None and left > 0:
-                rows = rows + self._run("due_of_gone", gone, now, tools, left)
-        else:
-            one = operation.action_id
-            rows = self._run("due_one", one, now, gone or "[]", tools)
-        previous = tuple(to_record(row) for row in rows)
-        records = tuple(
-            fold.take(record, owner=operation.owner, until=until) for record in previous
-        )
-        self._lease(
-            [(operation.owner, until, taken.fence, taken.suspect, taken.id) for taken in records]
-        )
-        return Taken(records=records, previous=previous)
 
     # ------------------------------------------------------------------------------------- beside
 
@@ -352,7 +338,8 @@ class Batch(ABC):
             told += ROOMS[type(one)].write(self._run, record, one) or ()
         return told
 
-    def _keep(self, prepared: Prepared) -> None:
+    def _keep(self, record: ActionRecord, drafts: Sequence[Draft], prepared: Prepared) -> None:
+        add(self.counts, record, drafts)
         self._events.extend(prepared.events)
         self._payloads.extend(prepared.payloads)
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.breaker import BreakerRecord
 from ascertain.model.chain import Around, ChainRecord
+from ascertain.model.fleet import Beat, Happened, OldUnknown, RateUse, ToolQueue
 from ascertain.model.operations import (
     Advance,
     Advanced,
@@ -51,6 +52,7 @@ __all__ = [
     "Contested",
     "Contexts",
     "Filter",
+    "Fleet",
     "Ledger",
     "Lookalike",
     "Lost",
@@ -135,6 +137,38 @@ class Breakers(Protocol):
         ...
 
 
+class Fleet(Protocol):
+    """What can be seen of all who work on the ledger. What is closed costs nothing here."""
+
+    def workers(self) -> list[Beat]:
+        """The last sign of life of each worker that was seen within a day, newest first."""
+        ...
+
+    def leases(self, now: float) -> dict[str, int]:
+        """How many actions each owner is at work on; workers and callers alike."""
+        ...
+
+    def queues(self, now: float) -> list[ToolQueue]:
+        """What waits, by tool."""
+        ...
+
+    def oldest_unknown(self) -> OldUnknown | None:
+        """The action that has been unknown for longest, counted from its first send."""
+        ...
+
+    def happened(self, since: float) -> list[Happened]:
+        """What happened from that second on, by tool; each process tells of itself every second."""
+        ...
+
+    def rates(self, now: float) -> list[RateUse]:
+        """Every provider's rate that was ever used, by name."""
+        ...
+
+    def end(self, owner: str, now: float) -> None:
+        """A worker says that it ends."""
+        ...
+
+
 class Vitals(NamedTuple):
     """What a store knows of its own health: as it stands, and not as it was meant to be.
 
@@ -186,6 +220,11 @@ class Ledger(Protocol):
     @property
     def chains(self) -> Chains:
         """The chains, and who is in them."""
+        ...
+
+    @property
+    def fleet(self) -> Fleet:
+        """Who works on it, and what waits."""
         ...
 
     @property

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ascertain.model.action import ActionRecord
+from ascertain.model.booking import Answered, Book, GiveBack, Spends
 from ascertain.model.chain import ChainRecord
-from ascertain.model.operations import Advance, Beside, Lookalike, Operation, Reserve
+from ascertain.model.operations import Advance, Beside, Lookalike, Operation, Reserve, Take
 from ascertain.model.session import Needs, Provides, StillNeeds
 
 _BETWEEN = "\n"
@@ -35,6 +36,11 @@ def chain_name(chain: str) -> str:
 def references_name(tenant: str, tool: str) -> str:
     """Which references and look-alikes a tool's actions have."""
     return _BETWEEN.join(("references", tenant, tool))
+
+
+def rate_name(rate: str) -> str:
+    """What of a provider's rate is taken."""
+    return f"rate{_BETWEEN}{rate}"
 
 
 def chains_of(operation: Operation) -> Iterator[str]:
@@ -61,6 +67,10 @@ def stands_on(operation: Operation) -> Iterator[str]:
                 yield references_name(before.tenant, before.tool)
             for one in beside:
                 yield from _beside(before, one)
+        case Take(rates=rates):
+            yield from (rate_name(rate.name) for _, rate in rates)
+        case Book(rate=rate) | GiveBack(rate=rate):
+            yield rate_name(rate.name)
         case _:
             pass
 
@@ -71,5 +81,7 @@ def _beside(record: ActionRecord, beside: Beside) -> Iterator[str]:
             yield session_name(record.tenant, record.session)
         case Lookalike():
             yield references_name(record.tenant, record.tool)
+        case Spends(rate=rate) | Answered(rate=rate):
+            yield rate_name(rate.name)
         case _:
             pass

@@ -53,7 +53,7 @@ class PostgresLedger(SqlLedger[PostgresSession]):
         """How it stands, for operators. Changes nothing, and reads no action."""
         return vitals(self._link)
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Close all connections of this process; idempotent."""
         self._link.close()
 

@@ -20,6 +20,7 @@ from ascertain.store.names import chains_of, stands_on
 from ascertain.store.postgres_session import PostgresSession, Rows, Step
 from ascertain.store.rows import AT, FIELDS, MOVING, Values, plain
 from ascertain.store.seal import EventRow, is_direct
+from ascertain.store.tally import add
 
 _HEAD = AT["head"]
 _FIRST_MOVING = AT[MOVING[0]]
@@ -66,7 +67,9 @@ class PostgresBatch(Batch):
 
     def write_all(self, work: Work, replies: list[Reply | None]) -> None:
         """Write them in order, each with its reply."""
-        if len(work) == 1 and _is_plain(work[0][1]) and self._write_alone(*work[0], replies):
+        counting = self.tally is not None and self.tally.is_due
+        lone = len(work) == 1 and _is_plain(work[0][1]) and not counting
+        if lone and self._write_alone(*work[0], replies):
             return
         parts = list(self._parts(work))
         self._opening = self._locks(work, parts)
@@ -137,6 +140,7 @@ class PostgresBatch(Batch):
         """Write and commit in one round trip; False: it was not written, and why is still open."""
         record, operation = prepared.record, prepared.operation
         assert record is not None
+        assert isinstance(operation, Reserve | Advance)
         steps: list[Step] = []
         if isinstance(operation, Reserve):
             if record.contract not in self._known_contracts:
@@ -147,6 +151,8 @@ class PostgresBatch(Batch):
         self.in_doubt = True
         *_, done = self._session.together(steps, begin=False)
         self.in_doubt = False
+        if done:
+            add(self.counts, record, operation.drafts)
         return bool(done)
 
     def _write_group(self, group: Work, replies: list[Reply | None]) -> None:
@@ -166,12 +172,14 @@ class PostgresBatch(Batch):
         for place, prepared in group:
             record, operation = prepared.record, prepared.operation
             assert record is not None
+            assert isinstance(operation, Reserve | Advance)
             if isinstance(operation, Reserve):
                 self._intents.add(record.intent)  # there is one now, ours or the one that was first
             if record.id not in done:
                 replies[place] = self.write(prepared)
                 continue
             replies[place] = _reply(prepared)
+            add(self.counts, record, operation.drafts)
             if isinstance(operation, Reserve) and record.contract not in self._known_contracts:
                 self.new_contracts[record.contract] = operation.contract_json
 

@@ -13,11 +13,11 @@ from ascertain.store.queries import load_queries
 from ascertain.store.rows import COLUMNS, MOVING
 
 _FLOAT = "double precision"
-_FLOATS = ("at", "before", "closed_before", "now", "probe_until", "since", "until")
+_FLOATS = ("at", "before", "closed_before", "now", "probe_until", "since", "until", "window_s")
 _INTEGERS = (
     "base", "before_n", "bytes", "count", "fence", "idle_ms", "kept", "limit", "lock", "lock_ms",
-    "n", "open_only", "position", "review_only", "statement_ms", "superseded", "unless_final",
-    "version",
+    "most", "n", "open_only", "position", "review_only", "skip", "statement_ms", "superseded",
+    "unless_final", "version",
 )  # fmt: skip
 _TYPES = {
     **dict.fromkeys(_FLOATS, _FLOAT),

@@ -7,24 +7,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Generic, TypeVar
 
 from ascertain.errors import LedgerError, LedgerFull
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.rules.mac import Mac
+from ascertain.rules.tally import KEPT_S
 from ascertain.store.access import Access, first
 from ascertain.store.batch import Batch, Forms, Work, prepare_all
 from ascertain.store.beside import Run
 from ascertain.store.breakers import LedgerBreakers
 from ascertain.store.chain_reads import LedgerChains
 from ascertain.store.contexts import LedgerContexts
+from ascertain.store.fleet import LedgerFleet
 from ascertain.store.ledger import (
     Advanced,
     Breakers,
     Chains,
     Contexts,
     Filter,
+    Fleet,
     Operation,
     Reply,
     Reserved,
@@ -32,6 +35,7 @@ from ascertain.store.ledger import (
 )
 from ascertain.store.rows import to_record
 from ascertain.store.seal import chain_mac
+from ascertain.store.tally import Tally, put
 from ascertain.store.upkeep import bury, verify
 
 _BEATS_KEPT_S = 24 * 3600.0
@@ -55,6 +59,8 @@ class SqlLedger(ABC, Generic[D]):
         self.breakers: Breakers = LedgerBreakers(access)
         self.chains: Chains = LedgerChains(access)
         self.contexts: Contexts = LedgerContexts(access)
+        self.fleet: Fleet = LedgerFleet(access)
+        self._tally = Tally()
 
     # -------------------------------------------------------------- what a backend does its own way
 
@@ -63,7 +69,7 @@ class SqlLedger(ABC, Generic[D]):
         """The key of intents and of the chain; lies outside the database."""
 
     @abstractmethod
-    def close(self) -> None:
+    def _close(self) -> None:
         """Close all handles of this process; idempotent."""
 
     @abstractmethod
@@ -155,6 +161,7 @@ class SqlLedger(ABC, Generic[D]):
     ) -> Exception | None:
         """Write these in the transaction that has begun; on an error nothing of it is written."""
         batch = self._batch(db)
+        batch.tally = self._tally
         try:
             batch.write_all(work, replies)
         except Exception as error:
@@ -173,6 +180,7 @@ class SqlLedger(ABC, Generic[D]):
             if not self._is_written(db, work, replies):
                 return self._typed(error)
         self._wrote(batch)
+        self._tally.written(batch.counts, batch.counts_written)
         return None
 
     def _is_written(self, db: D, work: Work, replies: Sequence[Reply | None]) -> bool:
@@ -275,6 +283,17 @@ class SqlLedger(ABC, Generic[D]):
         with self._access.changing() as run:
             run("beat", owner, now)
             run("forget_beats", now - _BEATS_KEPT_S)
+            run("forget_tallies", int(now - KEPT_S))
+
+    def close(self) -> None:
+        """Close all handles of this process; idempotent."""
+        rest = self._tally.rest()
+        if rest:
+            with suppress(LedgerError):  # for people who watch: nothing rests on it
+                with self._access.changing() as run:
+                    put(run, rest)
+                rest.clear()
+        self._close()
 
     def _payload(self, action_id: str, what: str) -> str | None:
         body: str | None = self._one("payload_of", action_id, what)

@@ -65,7 +65,7 @@ class SqliteLedger(SqlLedger[sqlite3.Connection]):
         """How it stands, for operators. Changes nothing, and reads no action."""
         return vitals(self._file)
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Close all handles of this process; idempotent."""
         self._file.close()
 

@@ -86,12 +86,11 @@ SELECT id FROM action WHERE id = :id FOR UPDATE;
 SELECT DISTINCT intent FROM action
 WHERE intent IN (SELECT jsonb_array_elements_text(:intents::jsonb));
 
--- name: due (now, tools, limit)
+-- name: due_of (tenant, tool, now, limit, skip)
 SELECT {action} FROM action
-WHERE due_at IS NOT NULL AND due_at <= :now AND (lease_until IS NULL OR lease_until <= :now)
-  AND (:tools IS NULL OR tool IN (SELECT jsonb_array_elements_text(:tools::jsonb)))
-ORDER BY due_at, id
-LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED;
+WHERE tenant = :tenant AND tool = :tool AND due_at IS NOT NULL AND due_at <= :now
+  AND (lease_until IS NULL OR lease_until <= :now)
+ORDER BY due_at, id LIMIT :limit OFFSET :skip FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: due_one (id, now, gone, tools)
 SELECT {action} FROM action
@@ -102,12 +101,26 @@ WHERE id = :id
 FOR NO KEY UPDATE;
 
 -- name: due_of_gone (gone, now, tools, limit)
-SELECT {action} FROM action
-WHERE due_at IS NOT NULL AND lease_until > :now
-  AND lease_owner IN (SELECT jsonb_array_elements_text(:gone::jsonb))
-  AND (:tools IS NULL OR tool IN (SELECT jsonb_array_elements_text(:tools::jsonb)))
-ORDER BY due_at, id
-LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED;
+-- Locked after they are put in order: one that somebody else is just taking is left out.
+WITH wanted AS (
+    SELECT id, row_number() OVER (PARTITION BY tenant, tool ORDER BY due_at, id) AS place
+    FROM action
+    WHERE due_at IS NOT NULL AND lease_until > :now
+      AND lease_owner IN (SELECT jsonb_array_elements_text(:gone::jsonb))
+      AND (:tools IS NULL OR tool IN (SELECT jsonb_array_elements_text(:tools::jsonb)))
+)
+SELECT {action} FROM (
+    SELECT {action} FROM action
+    WHERE id IN (SELECT w.id FROM wanted AS w ORDER BY w.place LIMIT :limit)
+      AND due_at IS NOT NULL AND lease_until > :now
+      AND lease_owner IN (SELECT jsonb_array_elements_text(:gone::jsonb))
+    FOR NO KEY UPDATE SKIP LOCKED
+) AS held
+ORDER BY (SELECT w.place FROM wanted AS w WHERE w.id = held.id), tenant, tool;
+
+-- name: tallies (since)
+SELECT tool, what, sum(n)::bigint FROM tally WHERE at >= :since GROUP BY tool, what
+ORDER BY tool, what;
 
 -- name: count_open
 SELECT state, sum(actions)::bigint FROM (

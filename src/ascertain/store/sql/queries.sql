@@ -97,7 +97,61 @@ UPDATE action SET lease_owner = :owner, lease_until = :until, due_at = :until, f
 WHERE id = :id;
 
 -- name: next_due
-SELECT min(due_at) FROM action WHERE due_at IS NOT NULL;
+-- One step for each tenant and tool that has anything open.
+WITH RECURSIVE head(tenant, tool, due_at) AS (
+    SELECT tenant, tool, due_at FROM action
+    WHERE id = (
+        SELECT id FROM action WHERE due_at IS NOT NULL ORDER BY tenant, tool, due_at LIMIT 1
+    )
+    UNION ALL
+    SELECT a.tenant, a.tool, a.due_at FROM head JOIN action a ON a.id = coalesce(
+        (SELECT b.id FROM action b
+         WHERE b.due_at IS NOT NULL AND b.tenant = head.tenant AND b.tool > head.tool
+         ORDER BY b.tool, b.due_at LIMIT 1),
+        (SELECT b.id FROM action b WHERE b.due_at IS NOT NULL AND b.tenant > head.tenant
+         ORDER BY b.tenant, b.tool, b.due_at LIMIT 1)
+    )
+)
+SELECT min(due_at) FROM head;
+
+-- name: due_pairs (tenant, tool, now, limit)
+-- Tenants and tools behind this pair that have something due, in the order of their names; one step
+-- for each that has anything open.
+WITH RECURSIVE head(tenant, tool, due_at) AS (
+    SELECT tenant, tool, due_at FROM action
+    WHERE id = (
+        SELECT id FROM action WHERE due_at IS NOT NULL AND (tenant, tool) > (:tenant, :tool)
+        ORDER BY tenant, tool, due_at LIMIT 1
+    )
+    UNION ALL
+    SELECT a.tenant, a.tool, a.due_at FROM head JOIN action a ON a.id = coalesce(
+        (SELECT b.id FROM action b
+         WHERE b.due_at IS NOT NULL AND b.tenant = head.tenant AND b.tool > head.tool
+         ORDER BY b.tool, b.due_at LIMIT 1),
+        (SELECT b.id FROM action b WHERE b.due_at IS NOT NULL AND b.tenant > head.tenant
+         ORDER BY b.tenant, b.tool, b.due_at LIMIT 1)
+    )
+)
+SELECT tenant, tool FROM head WHERE due_at <= :now LIMIT :limit;
+
+-- name: due_of (tenant, tool, now, limit, skip)
+-- The oldest due actions of one tenant and tool.
+SELECT {action} FROM action
+WHERE tenant = :tenant AND tool = :tool AND due_at IS NOT NULL AND due_at <= :now
+  AND (lease_until IS NULL OR lease_until <= :now)
+ORDER BY due_at, id LIMIT :limit OFFSET :skip;
+
+-- name: rate_usage (name)
+-- Read before it is changed: where transactions run side by side, under a lock on the row.
+SELECT usage FROM rate WHERE name = :name;
+
+-- name: put_rate (name, most, window_s, usage)
+INSERT INTO rate (name, most, window_s, usage) VALUES (:name, :most, :window_s, :usage)
+ON CONFLICT (name) DO UPDATE SET most = excluded.most, window_s = excluded.window_s,
+    usage = excluded.usage;
+
+-- name: rates
+SELECT name, most, window_s, usage FROM rate ORDER BY name;
 
 -- name: count_open
 SELECT state, sum(actions) FROM (
@@ -215,13 +269,68 @@ ON CONFLICT (start, event, "end") DO UPDATE SET unless_final = excluded.unless_f
 
 -- name: beat (owner, at)
 INSERT INTO heartbeat (owner, at) VALUES (:owner, :at)
-ON CONFLICT (owner) DO UPDATE SET at = excluded.at;
+ON CONFLICT (owner) DO UPDATE SET at = excluded.at, ended_at = NULL;
+
+-- name: end_beat (owner, at)
+UPDATE heartbeat SET ended_at = :at WHERE owner = :owner;
+
+-- name: beats
+SELECT owner, at, ended_at FROM heartbeat ORDER BY at DESC, owner;
 
 -- name: forget_beats (before)
 DELETE FROM heartbeat WHERE at < :before;
 
 -- name: last_beat
 SELECT max(at) FROM heartbeat;
+
+-- name: leases_of (now)
+SELECT lease_owner, count(*) FROM action
+WHERE due_at IS NOT NULL AND lease_until > :now GROUP BY lease_owner;
+
+-- name: queue_due (now)
+-- By tool: due, leased, later, to be counted; and since when the oldest is due.
+SELECT tool,
+    count(CASE WHEN due_at <= :now AND (lease_until IS NULL OR lease_until <= :now) THEN 1 END),
+    count(CASE WHEN lease_until > :now THEN 1 END),
+    count(CASE WHEN due_at > :now AND (lease_until IS NULL OR lease_until <= :now)
+        AND state NOT IN ('confirmed', 'compensated') THEN 1 END),
+    count(CASE WHEN due_at > :now AND (lease_until IS NULL OR lease_until <= :now)
+        AND state IN ('confirmed', 'compensated') THEN 1 END),
+    min(CASE WHEN due_at <= :now AND (lease_until IS NULL OR lease_until <= :now) THEN due_at END)
+FROM action WHERE due_at IS NOT NULL GROUP BY tool;
+
+-- name: queue_waiting
+SELECT tool, count(*) FROM action
+WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+  AND mode <> 'observe'
+GROUP BY tool;
+
+-- name: queue_review
+SELECT tool, count(*) FROM action
+WHERE (review IS NOT NULL OR disputed <> 0) AND (review IS NOT NULL OR disputed = 1)
+  AND mode <> 'observe'
+GROUP BY tool;
+
+-- name: oldest_unknown
+SELECT id, tool, sent_at, review FROM (
+    SELECT id, tool, first_sent_at AS sent_at, review FROM action
+    WHERE due_at IS NOT NULL AND state = 'unknown'
+    UNION ALL
+    SELECT id, tool, first_sent_at AS sent_at, review FROM action
+    WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+      AND state = 'unknown' AND mode <> 'observe'
+) AS candidate
+WHERE sent_at IS NOT NULL ORDER BY sent_at, id LIMIT 1;
+
+-- name: put_tally (at, tool, what, n)
+INSERT INTO tally (at, tool, what, n) VALUES (:at, :tool, :what, :n)
+ON CONFLICT (at, tool, what) DO UPDATE SET n = tally.n + excluded.n;
+
+-- name: tallies (since)
+SELECT tool, what, sum(n) FROM tally WHERE at >= :since GROUP BY tool, what ORDER BY tool, what;
+
+-- name: forget_tallies (before)
+DELETE FROM tally WHERE at < :before;
 
 -- name: insert_chain (id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, created_at, direction, reason, turned_at, stopped_at, due_at, owner)
 -- A step of a chain whose code is its plan says anew until when, and who is at work on it.

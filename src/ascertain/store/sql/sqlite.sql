@@ -5,13 +5,6 @@
 -- Which of these intents have any action.
 SELECT intent FROM action WHERE intent IN (SELECT value FROM json_each(:intents));
 
--- name: due (now, tools, limit)
-SELECT {action} FROM action
-WHERE due_at IS NOT NULL AND due_at <= :now AND (lease_until IS NULL OR lease_until <= :now)
-  AND (:tools IS NULL OR tool IN (SELECT value FROM json_each(:tools)))
-ORDER BY due_at, id
-LIMIT :limit;
-
 -- name: due_one (id, now, gone, tools)
 SELECT {action} FROM action
 WHERE id = :id
@@ -24,7 +17,7 @@ SELECT {action} FROM action
 WHERE due_at IS NOT NULL AND lease_until > :now
   AND lease_owner IN (SELECT value FROM json_each(:gone))
   AND (:tools IS NULL OR tool IN (SELECT value FROM json_each(:tools)))
-ORDER BY due_at, id
+ORDER BY row_number() OVER (PARTITION BY tenant, tool ORDER BY due_at, id), tenant, tool
 LIMIT :limit;
 
 -- name: find_open (tenant, session, turn, chain, tool, state, review_only, before_id, limit)

@@ -57,6 +57,8 @@ reserves = st.tuples(
     st.sampled_from(["prepared", "sent", "sent", "denied"]), st.integers(-1, 3), small,
     st.sampled_from(["", "f1", "f1", "f2"]),
 )  # fmt: skip
+TENANTS = ("", "clinic-2")
+TOOLS = ("create_ticket", "create_ticket", "send_notice")
 advances = st.tuples(
     st.just("advance"), st.integers(0, 30), st.sampled_from([*ENDS, Event.NOTE, None]),
     st.booleans(), st.sampled_from([None, 1.0, 40.0]), st.sampled_from(list(Kind)),
@@ -103,7 +105,8 @@ def _operation(command: tuple[Any, ...], seen: list[ActionRecord]) -> Operation:
         case ("reserve", intent, slot, call_id, how, replaces, exact, fields):
             record = wanted(
                 f"intent-{intent}", f"turn-{slot}", call_id=call_id, exact=f"exact-{exact}",
-                replaces=_id_of(seen, replaces),
+                replaces=_id_of(seen, replaces), tenant=TENANTS[intent % 2],
+                tool=TOOLS[intent % 3],
             )  # fmt: skip
             if how == "denied":
                 denied = reserve(record._replace(final=1, kind=Kind.AUTH), DENIED)
@@ -123,6 +126,7 @@ def _operation(command: tuple[Any, ...], seen: list[ActionRecord]) -> Operation:
             return Take(
                 owner="worker", now=now, lease_until=now + LEASE_S, limit=limit,
                 gone=frozenset(gone), action_id=None if place is None else _id_of(seen, place),
+                after=(TENANTS[limit % 2], "create_ticket"),
             )  # fmt: skip
         case _:
             return reserve(wanted())

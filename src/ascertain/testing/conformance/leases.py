@@ -171,7 +171,8 @@ class LeaseRules:
     @pytest.mark.parametrize(
         "query",
         [
-            "due",
+            "due_pairs",
+            "due_of",
             "due_one",
             "due_of_gone",
             "holders",
@@ -180,6 +181,11 @@ class LeaseRules:
             "find_open",
             "find_review",
             "count_review",
+            "leases_of",
+            "queue_due",
+            "queue_waiting",
+            "queue_review",
+            "oldest_unknown",
         ],
     )
     def test_work_is_found_by_an_index(self, place: Place, ledger: Ledger, query: str) -> None:

@@ -126,7 +126,8 @@ class PureLedger:
         def of_gone(record: ActionRecord) -> bool:
             return record.due_at is not None and held(record) and record.lease_owner in gone
 
-        found = [*self._oldest(due), *self._oldest(of_gone)][: operation.limit]
+        found = [*self._in_turn(due, operation.after), *self._in_turn(of_gone, ("", ""))]
+        found = found[: operation.limit]
         if operation.action_id is not None:
             one = self.actions.get(operation.action_id)
             free = one is not None and (not held(one) or one.lease_owner in gone)
@@ -137,9 +138,23 @@ class PureLedger:
         records = tuple(self.actions[record.id] for record in found)
         return Taken(records=records, previous=tuple(found))
 
-    def _oldest(self, which: Callable[[ActionRecord], bool]) -> list[ActionRecord]:
-        records = [record for record in self.actions.values() if which(record)]
-        return sorted(records, key=lambda record: (record.due_at, record.id))
+    def _in_turn(
+        self, which: Callable[[ActionRecord], bool], after: tuple[str, str]
+    ) -> list[ActionRecord]:
+        """One of each tenant and tool in turn, the oldest first, from behind ``after`` on."""
+        queues = dict[tuple[str, str], list[ActionRecord]]()
+        for record in sorted(
+            self.actions.values(), key=lambda record: (record.due_at or 0.0, record.id)
+        ):
+            if which(record):
+                queues.setdefault((record.tenant, record.tool), []).append(record)
+        around = sorted(queues, key=lambda pair: (pair <= after, pair))
+        ranked = [
+            (rank, place, record)
+            for place, pair in enumerate(around)
+            for rank, record in enumerate(queues[pair])
+        ]
+        return [record for _, _, record in sorted(ranked, key=lambda one: one[:2])]
 
     def _write(self, record: ActionRecord, drafts: tuple[Draft, ...], n: int) -> ActionRecord:
         self.actions[record.id] = record._replace(n=n + len(drafts), head=b"")

@@ -14,6 +14,7 @@ from ascertain.testing.conformance.claiming import ClaimRules
 from ascertain.testing.conformance.contexts import ContextRules
 from ascertain.testing.conformance.crowd import CrowdRules
 from ascertain.testing.conformance.differential import DifferentialRules
+from ascertain.testing.conformance.fleet import FleetRules
 from ascertain.testing.conformance.leases import LeaseRules
 from ascertain.testing.conformance.moves import ByHandRules, MoveRules
 from ascertain.testing.conformance.place import Place
@@ -27,6 +28,7 @@ class StoreConformance(
     ByHandRules,
     ClaimRules,
     LeaseRules,
+    FleetRules,
     ChainRules,
     ChainStoreRules,
     ContextRules,

@@ -264,6 +264,22 @@ class World:
         """Return every request that came, in order, with what it was answered."""
         return truth.read_arrivals(self.db_path, collection, key, method, args_match)
 
+    def busiest(
+        self, within_s: float = 1.0, collection: str | None = None, /, *, since: float = 0.0
+    ) -> int:
+        """Return the most requests that came in any stretch of that length, wherever it begins.
+
+        `since`: those that came before that moment (seconds since 1970) are left out.
+        """
+        arrivals = self.arrivals(collection)
+        came = sorted(one.received_at for one in arrivals if one.received_at >= since)
+        first = most = 0
+        for last, at in enumerate(came):
+            while at - came[first] >= within_s:
+                first += 1
+            most = max(most, last - first + 1)
+        return most
+
     def fenced(self, key: str, collection: str | None = None) -> bool:
         """Tell whether a look-up has made sure that this key never takes effect."""
         return truth.read_fenced(self.db_path, key, collection)

@@ -1,0 +1,5 @@
+"""What a worker's process imports."""
+
+from tests.fleet import shop
+
+app = shop.from_environment()

@@ -1,0 +1,143 @@
+"""A provider never sees more than its declared rate, whoever speaks to it."""
+
+import asyncio
+import time
+
+import pytest
+
+from ascertain import Rate, deadline
+from ascertain.model.tables import State
+from ascertain.store.ledger import Filter
+
+pytestmark = pytest.mark.every_ledger
+
+PER_S = 80
+ORDERS = 240
+
+
+def settled(ledger):
+    return {
+        r.id: (r.state, r.attempt) for r in ledger.find(Filter(tool="create_ticket", limit=1000))
+    }
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_req_S04_after_an_outage_the_provider_sees_no_more_than_its_rate(fleet, processes):
+    """Look-ups and re-sends of all workers together, in any second wherever it begins."""
+    orders = [f"{'NEVER' if n % 4 == 0 else 'A'}-{n}" for n in range(ORDERS)]
+    fleet.outage(orders)
+    assert fleet.ledger.counts()["unknown"] == ORDERS
+    before = len(fleet.world.arrivals())
+
+    began = time.time()
+    for _ in range(processes):
+        fleet.start(rate=f"{PER_S}/s")
+    fleet.wait()
+
+    sent = fleet.world.arrivals()[before:]
+    assert fleet.world.busiest(1.0, since=began) <= PER_S
+    assert {state for state, _ in settled(fleet.ledger).values()} == {State.CONFIRMED}
+    effects = fleet.world.effects("tickets")
+    assert len(effects) == len({effect.key for effect in effects}) == ORDERS
+    assert len(sent) >= ORDERS + ORDERS // 4, "those that never arrived were asked for, and sent"
+    at_best_s = len(sent) / PER_S
+    took_s = sent[-1].received_at - sent[0].received_at
+    assert took_s < 1.4 * at_best_s + 1.0, f"{len(sent)} requests at {PER_S}/s took {took_s:.1f} s"
+
+
+def test_callers_count_against_the_rate_and_go_before_the_backlog(fleet):
+    """An agent is answered at once while workers have seconds of work before them."""
+    fleet.outage([f"A-{n}" for n in range(2 * ORDERS)])
+    app, _ = made = fleet.shop(f"{PER_S}/s")
+    began = time.time()
+    fleet.start(rate=f"{PER_S}/s")
+    fleet.world.wait_until(lambda: len(fleet.world.arrivals(method="GET")) > PER_S // 2)
+
+    async def calls():
+        waited = []
+        async with app.session("agent", principal="u8") as session:
+            for n in range(20):
+                start = time.perf_counter()
+                action = await session.call_async("create_ticket", {"order_id": f"agent-{n}"})
+                waited.append(time.perf_counter() - start)
+                assert action.confirmed, (action.state, action.reason)
+        return waited
+
+    waited = made.run(calls())
+    assert fleet.ledger.next_due_at() is not None, "the backlog was still being worked on"
+    assert sorted(waited)[len(waited) // 2] < 0.5, "half of them waited less than that"
+    fleet.wait()
+    assert fleet.world.busiest(1.0, since=began) <= PER_S
+
+
+def test_a_caller_waits_for_its_turn_within_its_deadline(fleet):
+    """Three at once where two may go: the third goes a second later."""
+    app, _ = made = fleet.shop("2/s")
+
+    async def calls():
+        async with app.session("agent", principal="u8") as session:
+            begun = [
+                session.call_async("create_ticket", {"order_id": f"agent-{n}"}) for n in range(3)
+            ]
+            return await asyncio.gather(*begun)
+
+    began = time.time()
+    actions = made.run(calls())
+    assert [action.state for action in actions] == ["confirmed"] * 3
+    assert time.time() - began >= 1.0
+    assert fleet.world.busiest() == 2
+
+
+def test_a_caller_whose_turn_cannot_come_is_refused_before_anything_is_sent(fleet):
+    """Temporary: nothing reached the provider, and in the next window the same call goes."""
+    app, _ = made = fleet.shop(Rate("1/3s", group="desk"))
+
+    async def calls():
+        async with app.session("agent", principal="u8") as session:
+            first = await session.call_async("create_ticket", {"order_id": "A1"})
+            began = time.perf_counter()
+            with deadline(1.5):
+                second = await session.call_async("create_ticket", {"order_id": "A2"})
+                read = await session.call_async("query_ticket", {"order_id": "A1"})
+            took_s = time.perf_counter() - began
+            facts = second.facts()
+            fleet.world.wait_until(lambda: time.time() > first_at(fleet) + 3.5)
+            again = await session.call_async("create_ticket", {"order_id": "A2"})
+            return first, second, took_s, facts, read, again
+
+    first, second, took_s, facts, read, again = made.run(calls())
+    assert first.confirmed
+    assert (second.state, second.reason) == ("rejected", "rate_used_up")
+    assert took_s < 1.0, "it is told at once that its turn cannot come"
+    assert facts["actions"][0]["reason"] == "rate_used_up"
+    assert facts["next_allowed"] == ["wait", "call_again"]
+    assert "try again in a moment" in facts["say"]["en"]
+    assert "稍后再试" in facts["say"]["zh-CN"]
+    assert (read.state, read.reason) == ("rejected", "rate_used_up")
+    assert not read.record.final
+    assert again.confirmed
+    assert again.id != second.id
+    assert [effect.args["order"] for effect in fleet.world.effects()] == ["A1", "A2"]
+    assert len(fleet.world.arrivals()) == 2
+
+
+def first_at(fleet):
+    return fleet.world.arrivals()[0].received_at
+
+
+def test_a_guarded_write_with_a_rate_is_still_two_commits(fleet):
+    """Its turn is taken and given back in the transactions that there are anyway."""
+    app, _ = made = fleet.shop("100/s")
+    batches = []
+    submit = app.ledger.submit
+    app.ledger.submit = lambda operations, **rest: (
+        batches.append([type(one).__name__ for one in operations]),
+        submit(operations, **rest),
+    )[1]
+
+    async def call():
+        async with app.session("agent", principal="u8") as session:
+            return await session.call_async("create_ticket", {"order_id": "A1"})
+
+    assert made.run(call()).confirmed
+    assert batches == [["Reserve"], ["Advance"]]
