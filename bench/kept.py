@@ -106,7 +106,7 @@ class Kept:
         """The medians of what has the usual columns."""
         for name, rounds in self.rows.items():
             rows = [row[0] if isinstance(row, tuple) else row for row in rounds]
-            if all(hasattr(row, "cpu_us") for row in rows):
+            if all(hasattr(row, column) for row in rows for column in COLUMNS):
                 yield name, [median(getattr(row, column) for row in rows) for column in COLUMNS]
 
     def plain(self) -> dict[str, list[Any]]:

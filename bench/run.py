@@ -18,7 +18,7 @@ from types import ModuleType
 
 import report
 from kept import FULL, QUICK, Kept, Ratio
-from parts import calls, footprint, million, others, postgres, sessions, slow
+from parts import calls, footprint, million, others, postgres, recovery, sessions, slow
 
 HERE = Path(__file__).resolve().parent
 
@@ -27,6 +27,7 @@ PARTS: dict[str, ModuleType] = {
     "footprint": footprint,
     "sessions": sessions,
     "slow": slow,
+    "recovery": recovery,
     "others": others,
     "postgres": postgres,
     "million": million,
