@@ -70,23 +70,27 @@ class Timed(ValkeySessions):
         self.asked += 1
         return super().serve(session)
 
-    def scripts_run(self) -> int:
-        """How many scripts clients have sent, by the server's own count."""
-        counted = self._client.info("commandstats")
-        return sum(counted[name]["calls"] for name in SCRIPTS if name in counted)
+
+def scripts_run(server: Any) -> int:
+    """How many scripts clients have sent, by the server's own count."""
+    counted = server.info("commandstats")
+    return sum(counted[name]["calls"] for name in SCRIPTS if name in counted)
 
 
 def commits(kept: Kept, url: str, pairs: int) -> Measured:
     """Times of the commits that queries and refunds of 64 sessions make, in the product's path."""
+    import valkey
+
     store = Timed(url)
     served_by = mock.patch("ascertain.store.sessions_valkey.ValkeySessions", return_value=store)
-    with served_by, product.shop(sessions=url) as shop:
-        before = store.scripts_run()
-        cpu, began = time.process_time(), time.perf_counter()
-        product.pairs(shop, SESSIONS, pairs, chained=True)
-        wall_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu
-        sent = store.scripts_run() - before
-        kept.settings["Valkey"] = str(store._client.info("server").get("valkey_version", "Redis"))
+    with valkey.Valkey.from_url(url) as server:
+        before = scripts_run(server)
+        with served_by, product.shop(sessions=url) as shop:
+            cpu, began = time.process_time(), time.perf_counter()
+            product.pairs(shop, SESSIONS, pairs, chained=True)
+            wall_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu
+        sent = scripts_run(server) - before  # closed by now: nothing is on its way any more
+        kept.settings["Valkey"] = str(server.info("server").get("valkey_version", "Redis"))
     took = sorted(store.took)
     count = len(took)
     kept.settings[TRIPS] = f"{sent / (count + store.asked):.2f}"

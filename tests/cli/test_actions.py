@@ -110,7 +110,7 @@ def test_an_empty_file_is_no_ledger_and_is_left_alone(cli, here, command):
 @pytest.mark.parametrize(
     "url, says",
     [
-        ("postgresql://db/ledger", "There is no ledger for postgresql:// URLs."),
+        ("mysql://db/ledger", "There is no ledger for mysql:// URLs."),
         ("sqlite://host/ledger.db", "names a host"),
         ("sqlite:///:memory:", "names no file"),
     ],

@@ -48,7 +48,7 @@ def test_nothing_is_made_before_it_is_used(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "url", ["postgresql://host/db", "mysql://x", "sqlite://", "sqlite:///", "sqlite:///:memory:",
+    "url", ["oracle://host/db", "mysql://x", "sqlite://", "sqlite:///", "sqlite:///:memory:",
             ":memory:", "", "sqlite://host/ledger.db"]
 )  # fmt: skip
 def test_a_url_without_a_ledger_says_what_there_is(url):
