@@ -8,7 +8,7 @@ from ascertain.errors import InvalidArguments, LedgerFull, SessionExpired
 from ascertain.flow.call import Wanted
 from ascertain.flow.context import read_in_context, write_in_context
 from ascertain.flow.effects import Fetch, Invoke, Look, Looked, Setting, Settle, Tell, Vet
-from ascertain.flow.gate import Need, Source
+from ascertain.flow.gate import Need, Passage, Source, pass_gate
 from ascertain.model.chain import ChainRecord, Joins
 from ascertain.model.contract import Budget, Contract
 from ascertain.model.operations import Advance, Advanced, Blocked, Reserve, Reserved
@@ -367,3 +367,16 @@ def test_what_is_just_being_looked_up_may_be_what_a_caller_names():
     ended = play.write(named, turn())
     assert ended.record.state is State.CONFIRMED
     assert play.kinds().count("Settle") == 1
+
+
+def test_what_is_known_of_a_moment_ago_is_not_used_once_it_is_too_old():
+    """The look decides, and what is known here is not even an answer for now."""
+    old = VALUE._replace(began_at=NOW - 60)
+    need = NEED._replace(keys=("order_id",), recent=lambda: Memory(SESSION, (old,)))
+    play = Play(replace(WRITE, fresh_s={"order_id": 5.0}))
+    first = next(pass_gate(play.setting, need, Turn(1, NOW + 30), Passage()))
+    assert isinstance(first, Look)
+    fresh = NEED._replace(keys=("order_id",), recent=lambda: Memory(SESSION, (VALUE,)))
+    with pytest.raises(StopIteration) as passed:
+        next(pass_gate(play.setting, fresh, Turn(1, NOW + 30), Passage()))
+    assert passed.value.value.recent
