@@ -212,7 +212,7 @@ def recover_one(house: House, kill: Kill, moment: Moment) -> None:
     async def work() -> None:
         worker = house.app.make_worker()
         for one in taken.records:
-            await worker._drive(one)
+            await worker._recovery.drive(one)
 
     asyncio.run(work())
 
