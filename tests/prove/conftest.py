@@ -1,5 +1,7 @@
 """What proofs with real processes share: a provider, and processes that end with their test."""
 
+from contextlib import ExitStack
+
 import pytest
 
 from ascertain.testing.world import FIVE_CONTRACTS, World
@@ -7,10 +9,23 @@ from tests.faults.children import Process
 
 
 @pytest.fixture(scope="module")
-def world():
+def worlds():
+    """A provider for each kind of ledger: the same orders are new to each."""
+    with ExitStack() as stack:
+        made = {}
+
+        def of(kind):
+            if kind not in made:
+                made[kind] = stack.enter_context(World(dict(FIVE_CONTRACTS)))
+            return made[kind]
+
+        yield of
+
+
+@pytest.fixture
+def world(worlds, ledger_kind):
     """A provider that keeps the promises of the five contracts."""
-    with World(dict(FIVE_CONTRACTS)) as world:
-        yield world
+    return worlds(ledger_kind)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import ExitStack
 from threading import Event
 
 import httpx
@@ -47,19 +48,33 @@ PLACES = [*STEPS, "undo-payment", "undo-stock"]
 
 
 @pytest.fixture(scope="module")
-def world():
-    with World(dict(PROVIDERS)) as world:
-        yield world
+def places(tmp_path_factory):
+    """Provider and shop for each kind of ledger: the same orders are new to each."""
+    with ExitStack() as stack:
+        made = {}
+
+        def of(kind):
+            if kind not in made:
+                world = stack.enter_context(World(dict(PROVIDERS)))
+                folder = tmp_path_factory.mktemp("faults")
+                app = Ascertain(ledger_url(f"{folder}/ledger.db"), worker="none", lease_s=0.3)
+                stack.callback(app.close)
+                client = app.watch(httpx.Client(base_url=world.url))
+                stack.callback(client.close)
+                made[kind] = world, Shop(app, client)
+            return made[kind]
+
+        yield of
 
 
-@pytest.fixture(scope="module")
-def shop(world, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("faults")
-    app = Ascertain(ledger_url(f"{folder}/ledger.db"), worker="none", lease_s=0.3)
-    client = app.watch(httpx.Client(base_url=world.url))
-    yield Shop(app, client)
-    app.close()
-    client.close()
+@pytest.fixture
+def world(places, ledger_kind):
+    return places(ledger_kind)[0]
+
+
+@pytest.fixture
+def shop(places, ledger_kind):
+    return places(ledger_kind)[1]
 
 
 def fulfil(shop, order):

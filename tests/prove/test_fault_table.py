@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ascertain.testing.world import FIVE_CONTRACTS, FOURTEEN, Behaviour, World
+from ascertain.testing.world import FIVE_CONTRACTS, FOURTEEN, Behaviour
 from tests.faults.play import House, cell_of, judge, settle, statement
 
 pytestmark = pytest.mark.every_ledger
@@ -51,12 +51,6 @@ LOOKUPS: dict[str, tuple[str, ...]] = {
     "lookup_hang": ("hang",),
     "lookup_miss": ("miss",),
 }
-
-
-@pytest.fixture(scope="module")
-def world():
-    with World(dict(FIVE_CONTRACTS)) as world:
-        yield world
 
 
 def _orders(how: str):
