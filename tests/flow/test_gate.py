@@ -380,3 +380,17 @@ def test_what_is_known_of_a_moment_ago_is_not_used_once_it_is_too_old():
     with pytest.raises(StopIteration) as passed:
         next(pass_gate(play.setting, fresh, Turn(1, NOW + 30), Passage()))
     assert passed.value.value.recent
+
+
+def test_what_has_become_too_old_before_the_send_is_looked_up_again():
+    """The look was in time; the person's consent took longer than the order's state keeps."""
+    play = Play(replace(WRITE, fresh_s={"order_id": 5.0}))
+    now = VALUE._replace(version=2, value='"A2"', began_at=NOW + 10)
+    play.replies = {
+        "look": [THERE, Looked(Memory(SESSION, (now,)), {})],
+        "vet": [lambda _: setattr(play, "now", NOW + 10), None],
+    }
+    ended = play.write(NEED, turn())
+    assert play.kinds() == ["Look", "Vet", "Look", "Vet", "Reserve", "Invoke", "Advance"]
+    assert ended.record.state is State.CONFIRMED
+    assert play.told()["context"] == {"order_id": 2}

@@ -3,6 +3,8 @@
 Each is killed by what its world sees go wrong, never by a table of expected values.
 """
 
+from math import inf
+
 from ascertain.flow import gate as flow_gate
 from ascertain.model.action import ActionRecord
 from ascertain.model.breaker import Circuit
@@ -115,6 +117,9 @@ def goes_instead_of(what, reason):
     return (flow_gate, "judge", mutated)
 
 
+FOR_EVER = (flow_gate.Passed, "good_until", lambda passed, fresh_s: inf)
+"""What is seen at the gate is looked at once more before it is stored; a mutant spares both."""
+
 mutant(
     "contexts", "a query under way is not waited for", "what it will replace is used",
     seen_as(executing=0, pending=0),
@@ -129,7 +134,7 @@ mutant(
         GO if waited >= waits else judge(views, waited=waited, waits=waits))),
 )  # fmt: skip
 mutant(
-    "contexts", "old is good enough", "a value is used beyond its time",
+    "contexts", "old is good enough", "a value is used beyond its time", FOR_EVER,
     (flow_gate, "judge", lambda views, **more: judge(
         [v._replace(stale=False, state=KeyState.READY) if v.state is KeyState.EXPIRED else v
          for v in views], **more)),
@@ -161,7 +166,11 @@ mutant(
 )  # fmt: skip
 mutant(
     "contexts", "what was known a moment ago never grows old", "a value is used beyond its time",
-    (flow_gate, "_is_stale", lambda found, within_s, now: False),
+    FOR_EVER, (flow_gate, "_is_stale", lambda found, within_s, now: False),
+)  # fmt: skip
+mutant(
+    "contexts", "what was fresh when it was seen is fresh when it is sent",
+    "what was asked of a person took longer than a value keeps", FOR_EVER,
 )  # fmt: skip
 brought_by, values_of = context.brought_by, context.values_of
 

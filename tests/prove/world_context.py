@@ -228,6 +228,7 @@ class Talk:
                 self.ends(one, how)
                 return how == "commits"
             case Vet():
+                self.something()  # a person is asked, which takes its time
                 return None
             case Reserve():
                 return self.stored(effect)

@@ -144,11 +144,10 @@ def test_a_worker_that_rested_does_not_undo_what_a_person_reversed_meanwhile(
     def rests(side, effect):
         if (side, type(effect).__name__) == ("before", "Undo") and not begun:
             begun.append(effect.record.tool)
-            app.hands.clock.now = app.hands.clock() + 60  # longer than its lease
+            app.hands.clock.ahead_s += 60  # longer than its lease
             app.resolve(effect.record.id, undone=True, evidence=SEEN)
 
-    clock = app.hands.clock
-    app.hands.clock = Ahead(clock)
+    app.hands.clock = Ahead(app.hands.clock)
     app.hands.on_effect = rests
     settle(app, lambda: wish.state is WorkflowState.COMPENSATED)
     assert begun == ["charge_card"]
@@ -160,13 +159,13 @@ def test_a_worker_that_rested_does_not_undo_what_a_person_reversed_meanwhile(
 
 
 class Ahead:
-    """The ledger's clock, which somebody may put ahead."""
+    """The ledger's clock, which somebody may put ahead; it goes on from there."""
 
     def __init__(self, clock):
-        self.clock, self.now = clock, 0.0
+        self.clock, self.ahead_s = clock, 0.0
 
     def __call__(self):
-        return max(self.clock(), self.now)
+        return self.clock() + self.ahead_s
 
 
 def test_the_invariant_sees_an_undo_without_evidence_and_one_too_many(app, stuck):

@@ -7,6 +7,7 @@ before the wire.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any, NamedTuple
 
 from ascertain.errors import AscertainError, IntentConflict
@@ -61,6 +62,7 @@ class Wanted(NamedTuple):
     :param hold: why it is not sent before a person says so.
     :param unsure: its arguments are those of a moment ago. The ledger checks them as it stores the
         action, and not where it finds one that is stored: that is then no answer.
+    :param good_until: until when it may go by what it has read; nothing is waited for beyond that.
     """
 
     record: ActionRecord
@@ -72,6 +74,7 @@ class Wanted(NamedTuple):
     told: Mapping[str, Any] | None = None
     hold: Hold | None = None
     unsure: bool = False
+    good_until: float = inf
 
     @property
     def born(self) -> Draft:
@@ -116,7 +119,8 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
         )
         if isinstance(reply, Blocked):
             if isinstance(reply.by, Spends):
-                going = yield from pace.go(setting, None, turn)
+                patience = turn._replace(until=min(turn.until, wanted.good_until))
+                going = yield from pace.go(setting, None, patience)
                 ticket = going.ticket
                 if not going.may:
                     wanted = wanted._replace(denied=(Kind.WITHDRAWN, USED_UP))

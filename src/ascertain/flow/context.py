@@ -48,6 +48,10 @@ def write_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
         if need.seat is not None:
             wanted = yield from join_chain(setting, wanted, need.seat, turn)
         said = (yield from vet(values)) if need.vets() else None
+        good_until = passed.good_until(setting.contract.fresh_s)
+        if setting.clock() > good_until:  # it waited for its chain, or for what it was asked
+            passage.tiers.append(["again", str(GateReason.STALE)])
+            continue
         hold, denied = (said, None) if isinstance(said, Hold) else (None, said)
         denied = wanted.denied or denied
         pledges = () if denied is not None else tuple(setting.contract.provides)
@@ -55,7 +59,7 @@ def write_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
         needs = _needs(need, passed, setting.clock(), read, pledges)
         wanted = Wanted(
             wanted.record, wanted.arguments, wanted.contract_json, wanted.rebuild, denied,
-            (*wanted.beside, needs), _told(passage, passed), hold, passed.recent,
+            (*wanted.beside, needs), _told(passage, passed), hold, passed.recent, good_until,
         )  # fmt: skip
         ended = yield from call(setting, wanted, turn)
         if ended.how == "unsure":

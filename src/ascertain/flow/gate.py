@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, NamedTuple, assert_never
 
 from ascertain.errors import ForeignSession, InvalidArguments, NotShown, SessionExpired
@@ -110,6 +111,11 @@ class Passed(NamedTuple):
     def base(self) -> int:
         """The session's version when it was seen."""
         return 0 if self.session is None else self.session.version
+
+    def good_until(self, fresh_s: Mapping[str, float]) -> float:
+        """Until when none of what was read is older than its use allows."""
+        ends = [seen.began_at + fresh_s[key] for key, seen in self.read.items() if key in fresh_s]
+        return min(ends, default=inf)
 
 
 class Held(NamedTuple):

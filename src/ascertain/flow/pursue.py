@@ -115,11 +115,14 @@ def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None
         if not (in_time and (yield from pause(at - now))):
             stand.end((yield from _come_back(setting, record, at)))
         return turn  # time has passed: decide anew
-    going = yield from pace.go(setting, stand.ticket, turn)
-    if not going.may:
-        stand.end((yield from _come_back(setting, record, going.at)))
-        return turn
-    stand.ticket = going.ticket
+    if stand.ticket is None:
+        going = yield from pace.go(setting, None, turn)
+        if not going.may:
+            stand.end((yield from _come_back(setting, record, going.at)))
+            return turn
+        stand.ticket = going.ticket
+        if going.ticket is not None:
+            return turn  # it may have been waited for: with the turn in hand, decide anew
     if asks:
         stand.record, lost = yield from look_up(setting, record, turn, stand.spend())
         stand.ended = lost or stand.record.lease_owner != setting.sender
