@@ -6,6 +6,7 @@ import json
 
 import httpx
 import pytest
+from temporalio.testing import ActivityEnvironment
 
 from ascertain import Ascertain, NotAllowed, State
 from ascertain.cli import main
@@ -13,6 +14,8 @@ from ascertain.errors import ContractError
 from ascertain.model.tables import By
 from ascertain.report.cases import cases
 from ascertain.rules.project import WorkflowState
+from ascertain.temporal.activities import Activities
+from ascertain.temporal.words import Said, Verdict
 from ascertain.testing.invariants import HONEST_UNDO, UNDONE_ONCE, chain_holds
 from ascertain.testing.world import World
 from tests.ledgers import ledger_url
@@ -92,6 +95,17 @@ def test_req_P14_what_was_kept_first_may_be_reversed_by_hand_later(app, stuck):
     app.resolve(payment(stuck).id, kept=True, evidence="the customer wants to think about it")
     assert payment(stuck).state is State.CONFIRMED
     assert app.resolve(payment(stuck).id, undone=True, evidence=SEEN).state is State.COMPENSATED
+
+
+async def test_whoever_says_it_again_because_the_answer_was_lost_is_not_refused(app, stuck):
+    """A durable engine runs what wrote the verdict once more where it has not heard the end."""
+    hear, run = Activities(app).verdict, ActivityEnvironment().run
+    said = Said(action=payment(stuck).id, verdict=Verdict(undone=True, evidence=SEEN))
+    for _ in range(2):
+        heard = await run(hear, said)
+        assert (heard.refused, heard.stand.state) == ("", "compensated")
+    other = Said(action=said.action, verdict=Verdict(undone=True, evidence="seen elsewhere"))
+    assert (await run(hear, other)).refused == "not_allowed"
 
 
 def test_nobody_reverses_by_hand_what_its_own_undo_may_still_reverse(app, client, world, order):

@@ -16,6 +16,7 @@ REVIEW_WITHIN_S = 86_400.0
 """A case has a deadline even where nobody set one: a day after it was opened."""
 CONTRADICTION = "contradiction"
 SEVERAL = "several_effects"
+ONE_TOO_MANY = "one_too_many"
 ASSIGNED = "review_assigned"
 
 
@@ -135,7 +136,7 @@ def too_many(record: ActionRecord, *, evidence: str, now: float) -> Move:
     somebody has put it right at the provider and says that it is as it should be.
     """
     detail = {"evidence": evidence}
-    return dispute(record.changed(review=None), "one_too_many", now, detail, By.PERSON)
+    return dispute(record.changed(review=None), ONE_TOO_MANY, now, detail, By.PERSON)
 
 
 def _detail(text: str) -> dict[str, Any]:

@@ -1,11 +1,16 @@
-"""What a person may say of an action, before anybody looks at how it stands."""
+"""What a person may say of an action, whatever it stands at, and whether it was said already."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ascertain.errors import ContractError
-from ascertain.rules.cases import Verdict
+from ascertain.model.action import EventRecord
+from ascertain.model.tables import By
+from ascertain.rules.cases import ONE_TOO_MANY, Verdict
+from ascertain.rules.chain import BY_HAND
 
 _ASKED = {
     Verdict.TURN_BACK: ("who decided it, and why?", "Say that"),
@@ -42,3 +47,27 @@ def check_said(said: Mapping[Verdict, bool], confirmed: str | None, evidence: st
             next_step=f"{then}: --{verdict.value.replace('_', '-')} --evidence TEXT.",
         )
     return verdict
+
+
+_WRITTEN = {
+    **{verdict: f"verdict_{verdict.value}" for verdict in Verdict},
+    Verdict.TOO_MANY: ONE_TOO_MANY,
+    Verdict.UNDONE: BY_HAND,
+}
+
+
+def is_last_word(
+    events: Sequence[EventRecord], verdict: Verdict, confirmed: str | None, evidence: str
+) -> bool:
+    """Whether just this is the last that a person said of the action.
+
+    Whoever says it again has not heard that it was written: it is no news, and no mistake.
+
+    :param events: of the action, oldest first.
+    """
+    last = next((event for event in reversed(events) if event.by == By.PERSON), None)
+    if last is None or last.reason != _WRITTEN[verdict]:
+        return False
+    detail: dict[str, Any] = json.loads(last.detail)
+    same_ref = confirmed is None or detail.get("ref", confirmed) == confirmed
+    return same_ref and bool(detail.get("evidence", "") == evidence)

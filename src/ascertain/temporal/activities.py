@@ -25,6 +25,7 @@ from ascertain.errors import (
 )
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
+from ascertain.rules.said import is_last_word
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.plan import PlannedChain
 from ascertain.runtime.recovery import apart
@@ -139,7 +140,9 @@ class Activities:
             raise
         except AscertainError as error:
             record = self._record(said.action)
-            if agrees(record, word):
+            events = self._app.ledger.events(said.action)
+            heard = is_last_word(events, word.which(), word.confirmed, word.evidence)
+            if heard or agrees(record, word):
                 return Heard(stand=stand_of(record, self._app.hands.clock()))
             return Heard(
                 stand=stand_of(record, self._app.hands.clock()), refused=error.code,
@@ -201,7 +204,7 @@ def stand_of(record: ActionRecord, now: float) -> Stand:
 
 
 def agrees(record: ActionRecord, said: Verdict) -> bool:
-    """Whether this has been found out already: said a second time, it changes nothing."""
+    """Whether this is known already, whoever found it out: said once more, it changes nothing."""
     if said.confirmed is not None:
         return record.state is State.CONFIRMED and record.provider_ref == said.confirmed
     return said.not_done and record.state is State.REJECTED and bool(record.final)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ascertain.rules import cases
+from ascertain.rules.said import check_said
+
 RECONCILE = "ascertain.Reconcile"
 CHAIN = "ascertain.Chain"
 
@@ -39,6 +42,20 @@ class Verdict:
     turn_back: bool = False
     kept: bool = False
     evidence: str = ""
+
+    def which(self) -> cases.Verdict:
+        """The one that it is.
+
+        :raises ContractError: not exactly one, or one without what it needs.
+        """
+        return check_said(
+            {
+                cases.Verdict.CONFIRMED: self.confirmed is not None,
+                cases.Verdict.NOT_DONE: self.not_done, cases.Verdict.TOO_MANY: self.too_many,
+                cases.Verdict.UNDONE: self.undone, cases.Verdict.TURN_BACK: self.turn_back,
+                cases.Verdict.KEPT: self.kept,
+            }, self.confirmed, self.evidence,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

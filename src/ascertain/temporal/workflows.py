@@ -15,8 +15,6 @@ from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from ascertain.errors import ContractError
-    from ascertain.rules.cases import Verdict as Finding
-    from ascertain.rules.said import check_said
     from ascertain.temporal import words
     from ascertain.temporal.words import Heard, Open, Planned, Progress, Said, Stand, Step, Verdict
 
@@ -85,7 +83,7 @@ class Reconcile:
     @verdict.validator
     def _check(self, said: Verdict) -> None:
         try:
-            _checked(said)
+            said.which()
         except ContractError as error:
             raise ApplicationError(str(error), type=error.code, non_retryable=True) from None
 
@@ -93,7 +91,7 @@ class Reconcile:
     def say(self, said: Verdict) -> None:
         """The same for whoever cannot wait for an answer: it is kept until it may be written."""
         try:
-            _checked(said)
+            said.which()
         except ContractError as error:
             self._refuse(error.code, error.message, error.advice)
             return
@@ -246,16 +244,6 @@ class Chain:
 def _show(state: str) -> None:
     updates: list[SearchAttributeUpdate[str]] = [_STATE.value_set(state)]
     workflow.upsert_search_attributes(updates)  # pyright: ignore[reportUnknownMemberType]
-
-
-def _checked(said: Verdict) -> None:
-    check_said(
-        {
-            Finding.CONFIRMED: said.confirmed is not None, Finding.NOT_DONE: said.not_done,
-            Finding.TOO_MANY: said.too_many, Finding.UNDONE: said.undone,
-            Finding.TURN_BACK: said.turn_back, Finding.KEPT: said.kept,
-        }, said.confirmed, said.evidence,
-    )  # fmt: skip
 
 
 def _least(due_s: float | None, again_s: float | None, most_s: float) -> float:
