@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ascertain.model.operations import Alone, Beside
@@ -19,7 +18,6 @@ class Booked(NamedTuple):
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Spends(Beside):
     """A send takes a turn as it is written; blocks it (``rate_used_up``) where none is left."""
 
@@ -28,7 +26,6 @@ class Spends(Beside):
     now: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Beside):
     """The request is over: its turn is free again a window later. Blocks nothing.
 
@@ -41,7 +38,6 @@ class Answered(Beside):
     n: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Book(Alone):
     """Take one turn; reply: :class:`Booked`.
 
@@ -56,7 +52,6 @@ class Book(Alone):
     promised: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GiveBack(Alone):
     """A turn is over: used, with an answer at ``answered_at``, or never used (None). No reply."""
 

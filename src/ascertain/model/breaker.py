@@ -7,13 +7,13 @@ reads are never stopped: they are what probes first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from ascertain.model.record import Record
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breaker:
+
+class Breaker(Record):
     """When a tool is closed for automatic sends, and for how long.
 
     :param after: so many sends in a row without a definite answer, within ``within_s`` seconds;

@@ -7,7 +7,6 @@ on: whether it still goes forward.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -142,7 +141,6 @@ class Around(NamedTuple):
 # --------------------------------------------------------------------- beside an action's own write
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Joins(Beside):
     """The action is stored as a member of the chain, whose row is written with the first one.
 
@@ -154,7 +152,6 @@ class Joins(Beside):
     member: Member
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Steers(Beside):
     """An event of an action in a chain.
 
@@ -166,14 +163,12 @@ class Steers(Beside):
     sends: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Keeps(Beside):
     """A person decided that a step stays as it is: the chain is undone around it."""
 
     chain: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Leaves(Beside):
     """A case over a chain whose code did not come to its end.
 
@@ -186,7 +181,6 @@ class Leaves(Beside):
     due_at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Turns(Beside):
     """A person decided that what is confirmed is undone: the chain turns back."""
 
@@ -197,14 +191,12 @@ class Turns(Beside):
 # ------------------------------------------------------------------------------ of the chain itself
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenChain(Alone):
     """Store a chain with its plan, unless it is stored already; reply: the chain as stored."""
 
     chain: ChainRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnChain(Alone):
     """Turn a chain backward, once; reply: the chain, None where there is none."""
 
@@ -213,7 +205,6 @@ class TurnChain(Alone):
     now: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StopChain(Alone):
     """Nothing more is sent in this chain, forward or back; reply: the chain or None."""
 
@@ -222,7 +213,6 @@ class StopChain(Alone):
     now: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleChain(Alone):
     """Say when somebody looks at the plan again (None: never); reply: the chain or None."""
 
@@ -230,7 +220,6 @@ class ScheduleChain(Alone):
     due_at: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EndChain(Alone):
     """The code of a chain came to its end; or was left before (``due_at``: when somebody looks).
 
@@ -241,7 +230,6 @@ class EndChain(Alone):
     due_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TakeChains(Alone):
     """Take chains that are due, or whose plan's owner is one of ``gone``; reply: a tuple of them.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from enum import StrEnum
 from typing import Any
 
 from ascertain.model.breaker import Breaker
 from ascertain.model.rate import Rate
+from ascertain.model.record import Record
 
 
 class Repeat(StrEnum):
@@ -44,8 +45,7 @@ class Approval(StrEnum):
     ALWAYS = "always"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyFormat:
+class KeyFormat(Record):
     """How the idempotency key looks, in the provider's format.
 
     :param style: ``hex``, ``uuid`` or ``base32``.
@@ -58,8 +58,7 @@ class KeyFormat:
     prefix: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookupPromise:
+class LookupPromise(Record):
     """What the look-up promises.
 
     :param by: ``key``, or ``fields`` (confirms only with exactly one record in the window that no
@@ -75,8 +74,7 @@ class LookupPromise:
     fences: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Record):
     """Bounds in two halves, enforced by the program whatever the model asks.
 
     The *turn* half bounds one call: sends and seconds; when it is spent the call ends honestly and
@@ -95,8 +93,7 @@ class Budget:
     backoff_max_s: float = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusalRule:
+class RefusalRule(Record):
     """Where a refusal stands in a reply and what it means.
 
     :param code: the provider's code, ``*`` for any.
@@ -113,8 +110,7 @@ class RefusalRule:
     related_path: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contract:
+class Contract(Record):
     """The declaration of one tool, as data; the contract in force is stored with each action.
 
     :param access: ``write`` (the safe default) or ``read``.

@@ -9,33 +9,28 @@ that still goes forward, context that was read at a version, context that an out
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.rate import Shared
+from ascertain.model.record import Record
 
 
-class Beside:
+class Beside(Record):
     """What comes beside an operation; each kind is a frozen record of its own.
 
     Every kind has one room in ``store`` that says when it blocks the operation and what it writes.
     """
 
-    __slots__ = ()
 
-
-class Alone:
+class Alone(Record):
     """What is written beside no action, in a transaction like everything else.
 
     Every kind has one function in ``store`` that writes it and gives the reply.
     """
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Lookalike(Beside):
     """A new action that a look-up by fields could take for another one; it blocks nothing.
 

@@ -7,9 +7,10 @@ contract does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+from ascertain.model.record import Record
 
 
 class Effect(StrEnum):
@@ -141,8 +142,7 @@ class Outcome(NamedTuple):
     not_now: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Record):
     """One look-up, judged. ``evidence`` is None when it found or refused.
 
     :param partly: of a batch, some items were found and the others refused.

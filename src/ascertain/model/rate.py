@@ -8,13 +8,13 @@ provider likes, holds more than ``limit`` requests, however long each was on its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from ascertain.model.record import Record
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+
+class Rate(Record):
     """At most ``limit`` requests in any ``window_s`` seconds.
 
     :param group: the provider, where several tools share its rate; '' = the breaker's group, else

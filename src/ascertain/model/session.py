@@ -7,7 +7,6 @@ call that needs it can be refused when it has read something stale.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -168,7 +167,6 @@ class Memory(NamedTuple):
     undone: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Needs(Beside):
     """The session that an action needs: its principal's, alive, and as the gate has seen it.
 
@@ -187,7 +185,6 @@ class Needs(Beside):
     opens: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StillNeeds(Beside):
     """What was read when the action was stored is still so; for a first send that comes late."""
 
@@ -202,7 +199,6 @@ class Kept(NamedTuple):
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Provides(Beside):
     """What an outcome brings to its session; never a reason not to write the outcome.
 

@@ -9,8 +9,9 @@ answer: a search that broke is not absence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, final
+
+from ascertain.model.record import Record
 
 
 class NotSent(Exception):
@@ -53,8 +54,7 @@ class Refused(Exception):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Record, kw_only=False):
     """A body's answer that names the provider's reference apart from the value."""
 
     ref: str
@@ -62,8 +62,7 @@ class Receipt:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Record, kw_only=False):
     """Accepted and still working: a job handle, and when to ask again (seconds)."""
 
     handle: str
@@ -71,8 +70,7 @@ class Accepted:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(Record, kw_only=False):
     """A body's answer for a batch: what became of each item, by the item's key.
 
     ``Items({"A1": Receipt("T1"), "A2": Refused("CLOSED"), "A3": Accepted("job-7")})``. An item that
@@ -83,8 +81,7 @@ class Items:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Record, kw_only=False):
     """The look-up found the effect: its reference, and the value if the record holds it.
 
     ``count`` is how many records carry our key; more than one is a duplicate, and is reported.
@@ -99,8 +96,7 @@ class Found:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Processing:
+class Processing(Record, kw_only=False):
     """The provider knows the key and is still working on it; ask again in ``ask_after_s``."""
 
     ask_after_s: float = 5.0
@@ -120,8 +116,7 @@ Absent: Final = AbsentType()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(Record, kw_only=False):
     """What a compensation is told of the action that it reverses.
 
     :param key: the idempotency key that the original was sent with.
@@ -137,8 +132,7 @@ class Undone:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FoundItems:
+class FoundItems(Record, kw_only=False):
     """The look-up's answer for a batch: what the provider has of each item, by the item's key."""
 
     told: Mapping[str, Found | AbsentType | Refused | Processing | None]

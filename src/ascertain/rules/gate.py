@@ -8,15 +8,14 @@ and not waited for: only evidence ends a doubt.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, assert_never
 
+from ascertain.model.record import Record
 from ascertain.model.session import KeyState, SessionState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tiers:
+class Tiers(Record):
     """How far a call goes by itself to get what it needs.
 
     :param wait_s: how long one wait is. :param waits: how many there are.

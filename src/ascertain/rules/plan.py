@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from ascertain.errors import ContractError
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around, Weight
 from ascertain.model.outcome import Kind
+from ascertain.model.record import Record
 from ascertain.model.tables import State
 from ascertain.rules.chain import check_order, satisfied
 
@@ -19,8 +19,7 @@ OF_A_STEP = ("provider_ref", "result")
 _REF = "$ref"
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Record, kw_only=False):
     """What an earlier step came to, as an argument of a later one.
 
     :param path: ``stock.provider_ref``, or a dotted path in its result: ``stock.result.id``.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Answer, Evidence
+from ascertain.model.record import Record
 from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.budget import may_ask
@@ -119,8 +119,7 @@ def against_person(record: ActionRecord, contract: Contract) -> list[str]:
     ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Record):
     """One action of a recount.
 
     :param before: its state when the recount came by.

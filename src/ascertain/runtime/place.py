@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ascertain.model.record import Record
 
 if TYPE_CHECKING:
     from ascertain.runtime.tool import AsyncTool, Tool
@@ -22,8 +24,7 @@ class Place(NamedTuple):
     after: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Record, kw_only=False):
     """A declared step of a chain.
 
     :param tool: a guarded tool, or its name.

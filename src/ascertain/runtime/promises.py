@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypedDict, TypeVar
 
@@ -19,6 +18,7 @@ from ascertain.model.contract import (
     RefusalRule,
     Repeat,
 )
+from ascertain.model.record import Record
 from ascertain.runtime.durations import seconds
 from ascertain.runtime.rates import Rate, rate_of
 from ascertain.wire.watch import exit_name
@@ -26,8 +26,7 @@ from ascertain.wire.watch import exit_name
 E = TypeVar("E", bound=StrEnum)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breaker:
+class Breaker(Record):
     """When a tool is closed for automatic sends, because its provider keeps giving no answer.
 
     :param after: so many sends in a row without a definite answer.

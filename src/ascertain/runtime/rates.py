@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ascertain.errors import ContractError
 from ascertain.model.rate import Rate as Rule
+from ascertain.model.record import Record
 from ascertain.runtime.durations import UNITS
 
 _RATE = re.compile(r"(\d+)\s*/\s*(\d+(?:\.\d+)?)?\s*(ms|s|m|h|d)\Z")
 _MOST_S = 86400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Record, kw_only=False):
     """How often a provider may be spoken to: sends and look-ups of all processes together.
 
     :param most: ``50/s``, ``3000/m``, ``10/2s``: so many requests in any stretch of that length.

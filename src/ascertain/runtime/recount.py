@@ -6,13 +6,13 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ascertain.errors import ContractError
 from ascertain.flow.recount import recount as one
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract
+from ascertain.model.record import Record
 from ascertain.rules import recount as rules
 from ascertain.rules import texts
 from ascertain.rules.recount import Difference, Row, Said
@@ -30,8 +30,7 @@ CONCURRENCY = 8
 _PAGE = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Record):
     """What a recount looks at, and how fast it asks.
 
     :param tool: only actions of this tool. :param since_s: only those made within so many seconds.
@@ -47,8 +46,7 @@ class Bounds:
     concurrency: int = CONCURRENCY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recount:
+class Recount(Record):
     """What a recount found.
 
     :param scanned: how many actions were read, from the newest on.
@@ -122,8 +120,7 @@ async def recount(
     return Recount(rows=tuple(rows), scanned=scan.read, more=scan.more)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan:
+class _Scan(Record, kw_only=False):
     records: list[ActionRecord]
     read: int
     more: bool
@@ -193,8 +190,7 @@ async def _compare(hands: Hands, bodies: Bodies, record: ActionRecord, pace: _Pa
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(Record, kw_only=False):
     contract: Contract | None
     why: str
     broken: tuple[str, ...]

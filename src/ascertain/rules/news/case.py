@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import RETRYABLE_KINDS, Effect, Kind, Outcome, Report, WireTrace
+from ascertain.model.record import Record
 from ascertain.rules.news.replies import seconds_of
 
 ASK_AFTER_S: Final = 5.0
 """When to ask for an accepted job whose provider named no time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Record):
     """One invocation under judgement, off the short path."""
 
     report: Report

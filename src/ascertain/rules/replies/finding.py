@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from ascertain.model.record import Record
 
 WHY: dict[str, str] = {
     "submitted_without_evidence": "It says that it was done; nothing proves that.",
@@ -23,8 +25,7 @@ WHY: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Record):
     """One thing in a reply that contradicts the ledger.
 
     :param rule: a stable id, one of :data:`WHY`.
