@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FOREIGN, EXPIRED, STALE = "foreign_session", "session_expired", "stale_context"
 KEPT_VERSIONS = 16
+"""So many of a key's older values are kept at least, and at most twice as many."""
 
 
 class NeedsRoom:
@@ -23,15 +24,14 @@ class NeedsRoom:
         """Why the action must not be stored: ``foreign_session``, ``session_expired``, or
         ``stale_context``.
         """
+        if needs.read:
+            return _stale(run, record, needs.read, needs.now)
         rows = run("session_of", record.tenant, record.session)
         if not rows and not needs.opens:
             return STALE  # it was there when the gate looked
         for _, _, principal, _, _, _, _, expires_at in rows:
-            if principal != record.principal:
-                return FOREIGN
-            if expires_at <= needs.now:
-                return EXPIRED
-        return _changed(run, record, needs.read)
+            return _ended(record, principal, expires_at, needs.now)
+        return ""
 
     def write(self, run: Run, record: ActionRecord, needs: Needs) -> None:
         """The session is there from now on, and says which keys the action will bring."""
@@ -50,12 +50,13 @@ class StillNeedsRoom:
 
     def blocks(self, run: Run, record: ActionRecord, needs: StillNeeds) -> str:
         """``stale_context`` where something has changed, ``session_expired`` after its end."""
-        for *_, expires_at in run("session_of", record.tenant, record.session):
-            if expires_at <= needs.now:
-                return EXPIRED
+        read: dict[str, int] = {}
         for (detail,) in run("first_detail", record.id):
-            read: dict[str, int] = json.loads(detail).get("context", {})
-            return _changed(run, record, tuple(read.items()))
+            read = json.loads(detail).get("context", {})
+        if read:
+            return _stale(run, record, tuple(read.items()), needs.now)
+        for *_, expires_at in run("session_of", record.tenant, record.session):
+            return _ended(record, record.principal, expires_at, needs.now)
         return ""
 
     def write(self, run: Run, record: ActionRecord, needs: StillNeeds) -> None:
@@ -93,7 +94,7 @@ class ProvidesRoom:
                 "put_context", tenant, session, key, version, value, why, record.id,
                 record.chain, base, brought.began_at, brought.now, size,
             )  # fmt: skip
-            if older > KEPT_VERSIONS:
+            if older >= 2 * KEPT_VERSIONS:  # many at once: most writes then delete nothing
                 run("forget_context", tenant, session, key, KEPT_VERSIONS)
             written.append(Remembered(
                 key, version, value, why, record.id, record.chain, late, brought.began_at,
@@ -126,12 +127,24 @@ def _base(run: Run, record: ActionRecord, brought: Provides, key: str) -> int:
     return int(pledged[0][0]) if pledged else 0
 
 
-def _changed(run: Run, record: ActionRecord, read: tuple[tuple[str, int], ...]) -> str:
-    """Whether a key has another version now, its value was taken back, or an open action will
-    bring another.
+def _stale(run: Run, record: ActionRecord, read: tuple[tuple[str, int], ...], now: float) -> str:
+    """Whether a key has another version now, its value was taken back, an open action will bring
+    another, or the session is not what it was.
     """
     for key, version in read:
         rows = run("context_stand", record.tenant, record.session, key, version, record.id)
-        if rows != [(version, 0, 0)]:
+        for principal, expires_at, *stand in rows:
+            ended = _ended(record, principal, expires_at, now)
+            if ended:
+                return ended
+            if stand != [version, 0, 0]:
+                return STALE
+        if not rows:
             return STALE
     return ""
+
+
+def _ended(record: ActionRecord, principal: str, expires_at: float, now: float) -> str:
+    if principal != record.principal:
+        return FOREIGN
+    return EXPIRED if expires_at <= now else ""

@@ -475,9 +475,9 @@ WHERE c.tenant = :tenant AND c.session = :session
 ORDER BY c.version;
 
 -- name: context_stand (tenant, session, key, version, action_id)
--- The current version, whether its writer was undone since, and whether another action that is still
--- open will bring what comes after that one.
-SELECT c.version,
+-- Whose the session is, and until when; the current version of a key, whether its writer was undone
+-- since, and whether another action that is still open will bring what comes after that one.
+SELECT s.principal, s.expires_at, c.version,
     coalesce((SELECT 1 FROM action a WHERE a.id = c.writer AND a.state = 'compensated'), 0),
     coalesce((
         SELECT 1 FROM pledge p JOIN action a ON a.id = p.action_id
@@ -486,8 +486,9 @@ SELECT c.version,
           AND a.state IN ('prepared', 'sent', 'unknown', 'rejected') AND a.final = 0
         LIMIT 1
     ), 0)
-FROM context c
-WHERE c.tenant = :tenant AND c.session = :session AND c."key" = :key AND c.superseded = 0
+FROM session s LEFT JOIN context c
+    ON c.tenant = s.tenant AND c.session = s.id AND c."key" = :key AND c.superseded = 0
+WHERE s.tenant = :tenant AND s.id = :session
 ORDER BY c.version DESC LIMIT 1;
 
 -- name: context_bytes (tenant, session, key)
