@@ -47,7 +47,8 @@ demo: $(demo_env) ## Agent, providers and crashes before your eyes (SABOTAGE=new
 
 test: $(dev) $(redis) ## Run the tests (ARGS='-k word' goes to pytest; COVER=1 wants all branches taken)
 	@$(bin)/python $(if $(COVER),scripts/cover.py,-m pytest) \
-	  tests --ignore=tests/prove -n $(JOBS) --dist loadfile $(ARGS)
+	  tests --ignore=tests/prove --ignore=tests/tidy \
+	  -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(dev) ## Lint, format, types (mypy and pyright), layers, rules of the repository
 	@$(bin)/python scripts/check.py
