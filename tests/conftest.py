@@ -9,8 +9,8 @@ from ascertain.store.secret import ENVIRONMENT
 from tests import ledgers
 
 HERE = Path(__file__).parent
-# Providers of tests are spoken to without TLS, or with certificates of the test's own. To read those
-# of all the world's authorities takes 20 ms for each client.
+# Providers of tests are spoken to without TLS, or with certificates of the tests; to read those of
+# all the world takes 20 ms for each client.
 os.environ.setdefault("SSL_CERT_FILE", str(HERE / "nobody.pem"))
 # Begun in this order and before all others, so that no process is left with a long one at the end.
 LONGEST = {
