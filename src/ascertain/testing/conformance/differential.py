@@ -82,7 +82,8 @@ class DifferentialRules:
         deadline=None,
         phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take minutes
         suppress_health_check=[
-            HealthCheck.function_scoped_fixture, HealthCheck.too_slow,
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.too_slow,
             HealthCheck.differing_executors,  # each store runs it from a class of its own
         ],
     )
