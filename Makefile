@@ -14,8 +14,9 @@ ifneq ($(shell cat .venv/.stamp-* 2>/dev/null | sed -n 's/^home //p' | sort -u),
 look_closer := look-closer
 endif
 PYTHON ?= python3
-# How many test processes run at once. Tests start servers of their own, so more is not faster.
-JOBS ?= 2
+# How many test processes run at once (JOBS=8 for another number): they wait more than they work.
+test_jobs := $(or $(JOBS),4)
+prove_jobs := $(or $(JOBS),3)
 
 bin := .venv/bin
 dev := .venv/.stamp-dev
@@ -47,7 +48,8 @@ demo: $(demo_env) ## Agent, providers and crashes before your eyes (SABOTAGE=new
 
 test: $(dev) $(redis) ## Run the tests (ARGS='-k word' goes to pytest; COVER=1 wants all branches taken)
 	@$(bin)/python $(if $(COVER),scripts/cover.py,-m pytest) \
-	  tests --ignore=tests/prove -n $(JOBS) --dist loadfile $(ARGS)
+	  tests --ignore=tests/prove --ignore=tests/tidy \
+	  -n $(test_jobs) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(dev) ## Lint, format, types (mypy and pyright), layers, rules of the repository
 	@$(bin)/python scripts/check.py
@@ -56,7 +58,7 @@ bench: .venv/.stamp-bench ## Measure: raw floors, rivals, the product; ratios (A
 	@$(bin)/python bench/run.py $(ARGS)
 
 prove: $(dev) $(redis) ## The proof at gate size: fault table, search, mutants, kills; prints its tables
-	@JOBS=$(JOBS) $(bin)/python scripts/prove.py $(ARGS)
+	@JOBS=$(prove_jobs) $(bin)/python scripts/prove.py $(ARGS)
 
 linear: $(dev) $(redis) ## Check more histories of sessions (HISTORIES=20000 is 10,000,000 operations)
 	@$(bin)/python -m tests.linear.run --histories $(or $(HISTORIES),1000) $(ARGS)

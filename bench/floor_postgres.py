@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import asyncpg
-from floor import ARGUMENTS, _async_tool, _new_id, _warm_up
-from kept import Measured
+from floor import ARGUMENTS, Measured, _async_tool, _Clock, _new_id, _warm_up
 
 CREATE = """
     DROP TABLE IF EXISTS floor_action;
@@ -184,20 +183,6 @@ async def _open(url: str) -> asyncpg.Connection:
     # a plan that was made for an empty table reads all of a full one
     await db.execute("SET enable_seqscan = off")
     return db
-
-
-class _Clock:
-    def __init__(self) -> None:
-        self._cpu, self._wall = time.process_time(), time.perf_counter()
-
-    def stop(self, callers: int, took_s: list[float]) -> Measured:
-        wall_s = time.perf_counter() - self._wall
-        cpu_s = time.process_time() - self._cpu
-        took, count = sorted(took_s), len(took_s)
-        return Measured(
-            callers=callers, calls=count, per_s=count / wall_s, p50_ms=took[count // 2] * 1e3,
-            p99_ms=took[count * 99 // 100] * 1e3, cpu_us=cpu_s / count * 1e6,
-        )  # fmt: skip
 
 
 def main(url: str) -> None:

@@ -23,7 +23,8 @@ LONG = (
 def main(arguments):
     if not (ROOT / "tests" / "prove").is_dir():
         sys.exit("prove: there is no proof to run: tests/prove is missing")
-    command = [sys.executable, "-m", "pytest", "tests/prove", *LONG, "-rP", "--dist", "loadfile"]
+    command = [sys.executable, "-m", "pytest", "tests/prove", *LONG, "-rP"]
+    command += ["--dist", "loadfile", "--no-loadscope-reorder"]
     command += ["-n", os.environ.get("JOBS", "2"), *arguments]
     REPORT.parent.mkdir(exist_ok=True)
     with REPORT.open("w") as report:

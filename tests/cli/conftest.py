@@ -3,6 +3,7 @@
 import importlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -76,8 +77,14 @@ def cli(here, capsys):
 
 @pytest.fixture
 def spawn(here):
-    """Start the real command as a process of its own; what is left over is killed."""
+    """Start the real command as a process of its own; what is left over is killed.
+
+    It hears Ctrl-C, even where these tests were begun in the background and do not.
+    """
     children = []
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def start(*argv, command=ASCERTAIN, **options):
         child = subprocess.Popen(
@@ -90,6 +97,8 @@ def spawn(here):
         return child
 
     yield start
+    if ignored:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     for child in children:
         if child.poll() is None:
             child.kill()

@@ -13,7 +13,7 @@ import urllib3
 from botocore.config import Config
 from requests.adapters import HTTPAdapter
 
-from ascertain import Absent, Ascertain, Budget
+from ascertain import Absent, Ascertain, Breaker, Budget
 from ascertain.report.lint import lint
 from ascertain.report.reach import reach
 from ascertain.report.retries import client_of, decorator_of
@@ -503,3 +503,21 @@ def test_a_key_that_nobody_provides_is_found_before_anything_is_called(app):
 
 def _looked_up() -> dict:
     return {}
+
+
+def test_a_tool_of_a_providers_group_that_forgot_its_rate_is_named(app):
+    def declare(name, **said):
+        @app.tool(identity=["order_id"], key_lifetime="24h", name=name, noun=name, **said)
+        def create(order_id: str) -> dict[str, str]:
+            return {}
+
+    crm = Breaker(group="crm")
+    declare("create_ticket", rate="50/s", breaker=crm)
+    declare("close_ticket", rate="50/s", breaker=crm)
+    declare("create_note", breaker=crm)
+    declare("send_mail", breaker=Breaker(group="mail"))
+    declare("send_letter", breaker=False)
+    found = one(app, "rate-forgotten")
+    assert (found.severity, found.tool) == ("warn", "create_note")
+    assert "create_ticket does for the same provider, crm" in found.sentence
+    assert found.next_step.startswith("Declare the rate= of create_ticket")

@@ -111,7 +111,7 @@ def heard(monkeypatch) -> dict[Reason, int]:
 
 @pytest.mark.timeout(150)
 def test_every_reason_is_reached_by_some_run(heard, tmp_path):
-    """All but those of chains, which `tests/requirements/test_chains.py` plays; small stories."""
+    """Small stories; those of chains are played in `tests/requirements/chains`."""
     with World(dict(PROVIDERS)) as world:
         runs = Runs(world, tmp_path)
         play = runs.play

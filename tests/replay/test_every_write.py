@@ -32,7 +32,10 @@ HEALS = ("key+lookup", "fencing", "lookup")
 
 LARGER = [Path(name) for name in os.environ.get("ASCERTAIN_RECORDINGS", "").split(":") if name]
 CASES = [
-    *(pytest.param(demo.RECORDING, contract, id=contract) for contract in CONTRACTS),
+    *(
+        pytest.param(demo.RECORDING, contract, id=contract, marks=pytest.mark.timeout(300))
+        for contract in CONTRACTS
+    ),
     *(
         pytest.param(path, contract, id=f"{path.name}-{contract}", marks=pytest.mark.timeout(1800))
         for path in LARGER

@@ -96,7 +96,7 @@ class Desk:
         ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def world():
     with World(dict(PROVIDERS)) as world:
         yield world

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
@@ -21,20 +24,6 @@ from ascertain.runtime.registry import Registry
 from ascertain.runtime.verdict import resolve
 from ascertain.store.ledger import Ledger
 
-Confirmed = Annotated[
-    str | None, typer.Option(metavar="REF", help="It happened: the provider's reference.")
-]
-NotDone = Annotated[bool, typer.Option("--not-done", help="It did not happen, and will not.")]
-TooMany = Annotated[bool, typer.Option("--too-many", help="More was done than was wished for.")]
-Undone = Annotated[
-    bool, typer.Option("--undone", help="It could not be undone, and was reversed by hand.")
-]
-TurnBack = Annotated[
-    bool, typer.Option("--turn-back", help="The chain was left; what is confirmed is undone.")
-]
-Kept = Annotated[
-    bool, typer.Option("--kept", help="What could not be undone, or was left, stays as it is.")
-]
 Evidence = Annotated[
     str, typer.Option(metavar="TEXT", help="How you know; all but --confirmed need it.")
 ]
@@ -49,25 +38,68 @@ OPTIONS: dict[str, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A verdict as it is said on the command line; each field is an option."""
+
+    confirmed: Annotated[
+        str | None, typer.Option(metavar="REF", help="It happened: the provider's reference.")
+    ] = None
+    not_done: Annotated[
+        bool, typer.Option("--not-done", help="It did not happen, and will not.")
+    ] = False
+    too_many: Annotated[
+        bool, typer.Option("--too-many", help="More was done than was wished for.")
+    ] = False
+    undone: Annotated[
+        bool, typer.Option("--undone", help="It could not be undone, and was reversed by hand.")
+    ] = False
+    turn_back: Annotated[
+        bool, typer.Option("--turn-back", help="The chain was left; what is confirmed is undone.")
+    ] = False
+    kept: Annotated[
+        bool, typer.Option("--kept", help="What could not be undone, or was left, stays as it is.")
+    ] = False
+    evidence: Evidence = ""
+
+    @property
+    def verdicts(self) -> int:
+        """How many were said."""
+        said = (self.not_done, self.too_many, self.undone, self.turn_back, self.kept)
+        return (self.confirmed is not None) + sum(said)
+
+
+def with_word(command: Callable[..., int]) -> Callable[..., int]:
+    """A command whose parameter ``word`` is given by the options of a :class:`Word`."""
+    options = inspect.signature(Word, eval_str=True).parameters.values()
+    own = inspect.signature(command, eval_str=True)
+    shown: list[inspect.Parameter] = []
+    for parameter in own.parameters.values():
+        if parameter.name == "word":
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            shown += [option.replace(kind=kind) for option in options]
+        else:
+            shown.append(parameter)
+
+    @wraps(command)
+    def run(**given: Any) -> int:
+        word = Word(**{option.name: given.pop(option.name) for option in options})
+        return command(**given, word=word)
+
+    seen: Any = run  # a command's options are read from these two
+    seen.__signature__ = own.replace(parameters=shown)
+    seen.__annotations__ = {one.name: one.annotation for one in shown}
+    return run
+
+
 def judge(
-    ledger: Ledger,
-    record: ActionRecord,
-    clock: LedgerClock,
-    *,
-    confirmed: str | None,
-    not_done: bool,
-    too_many: bool,
-    undone: bool,
-    turn_back: bool,
-    kept: bool,
-    evidence: str,
-    as_json: bool,
+    ledger: Ledger, record: ActionRecord, clock: LedgerClock, word: Word, *, as_json: bool
 ) -> int:
     """Write a verdict, and show what is known now.
 
     :raises UsageProblem: not exactly one.
     """
-    if (confirmed is not None) + not_done + too_many + undone + turn_back + kept != 1:
+    if word.verdicts != 1:
         raise UsageProblem(
             "Say exactly one of --confirmed REF, --not-done, --too-many, --undone, --turn-back, "
             "--kept.",
@@ -75,10 +107,7 @@ def judge(
         )
 
     def write(hands: Hands) -> ActionRecord:
-        return resolve(
-            hands, record.id, confirmed=confirmed, not_done=not_done, too_many=too_many,
-            undone=undone, turn_back=turn_back, kept=kept, evidence=evidence,
-        )  # fmt: skip
+        return resolve(hands, record.id, **asdict(word))
 
     return decided(ledger, clock, write, as_json=as_json)
 

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from ascertain.cli.deciding import (
-    Confirmed,
-    Evidence,
-    Kept,
-    NotDone,
-    TooMany,
-    TurnBack,
-    Undone,
-    judge,
-)
+from ascertain.cli.deciding import Word, judge, with_word
 from ascertain.cli.ledgers import opened
 from ascertain.cli.options import DEFAULT_LEDGER, ActionId, AsJson, LedgerUrl, examples
 from ascertain.report.reading import find_one
@@ -24,15 +15,10 @@ EPILOG = examples(
 )
 
 
+@with_word
 def command(
     id: ActionId,
-    confirmed: Confirmed = None,
-    not_done: NotDone = False,
-    too_many: TooMany = False,
-    undone: Undone = False,
-    turn_back: TurnBack = False,
-    kept: Kept = False,
-    evidence: Evidence = "",
+    word: Word,
     ledger: LedgerUrl = DEFAULT_LEDGER,
     as_json: AsJson = False,
 ) -> int:
@@ -44,8 +30,4 @@ def command(
     """
     clock = LedgerClock()
     with opened(ledger) as found:
-        return judge(
-            found, find_one(found, id), clock, confirmed=confirmed, not_done=not_done,
-            too_many=too_many, undone=undone, turn_back=turn_back, kept=kept,
-            evidence=evidence, as_json=as_json,
-        )  # fmt: skip
+        return judge(found, find_one(found, id), clock, word, as_json=as_json)

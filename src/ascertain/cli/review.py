@@ -7,18 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ascertain.cli.deciding import (
-    OPTIONS,
-    Confirmed,
-    Evidence,
-    Kept,
-    NotDone,
-    TooMany,
-    TurnBack,
-    Undone,
-    judge,
-    writing,
-)
+from ascertain.cli.deciding import OPTIONS, Word, judge, with_word, writing
 from ascertain.cli.exits import Exit, UsageProblem, json_text
 from ascertain.cli.ledgers import opened
 from ascertain.cli.options import DEFAULT_LEDGER, AsJson, LedgerUrl, examples
@@ -52,18 +41,14 @@ class What(StrEnum):
     VERDICT = "verdict"
 
 
+@with_word
 def command(
     what: Annotated[What, typer.Argument(help="list, show, assign or verdict.")] = What.LIST,
     id: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="The action's id, or its beginning.")
     ] = None,
-    confirmed: Confirmed = None,
-    not_done: NotDone = False,
-    too_many: TooMany = False,
-    undone: Undone = False,
-    turn_back: TurnBack = False,
-    kept: Kept = False,
-    evidence: Evidence = "",
+    *,
+    word: Word,
     to: Annotated[str, typer.Option(metavar="NAME", help="Whose case it is from now on.")] = "",
     within: Annotated[
         str | None, typer.Option(metavar="TIME", help="By when: 4h, 2d from now.")
@@ -89,11 +74,7 @@ def command(
             with writing(found, clock) as hands:
                 after = assign(hands, record.id, owner=to, within_s=seconds(within, "--within"))
             return _show(case_of(found, after, clock()), as_json=as_json)
-        return judge(
-            found, record, clock, confirmed=confirmed, not_done=not_done, too_many=too_many,
-            undone=undone, turn_back=turn_back, kept=kept,
-            evidence=evidence, as_json=as_json,
-        )  # fmt: skip
+        return judge(found, record, clock, word, as_json=as_json)
 
 
 def _urgency(case: Case) -> float:

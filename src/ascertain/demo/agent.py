@@ -124,14 +124,12 @@ def _say_of_chain(wish: Chain, story: str, order: str) -> Later:
     tell(Told(story=story, order=order, asked=f"Fulfil order {order}.", facts=wish.facts()))
     first = wish.state
 
-    def later() -> None:
-        until = time.monotonic() + PATIENCE_S
-        while wish.state in _UNDER_WAY and time.monotonic() < until:
-            time.sleep(_LOOK_S)
-        if wish.state is not first:
-            tell(Told(story=story, order=order, asked="And now?", facts=wish.facts()))
+    def news() -> Told | None:
+        if wish.state is first:
+            return None
+        return Told(story=story, order=order, asked="And now?", facts=wish.facts())
 
-    return later
+    return lambda: _tell_at_rest(lambda: wish.state in _UNDER_WAY, news)
 
 
 def _say(
@@ -145,18 +143,24 @@ def _say(
     first = facts_of(look())
     tell(Told(story=story, order=order, asked=asked, facts=first))
 
-    def later() -> None:
+    def news() -> Told | None:
         """A later "was it submitted?" is answered from the record; no new intent arises."""
-        until = time.monotonic() + PATIENCE_S
-        now = look()
-        while any(one.record.due_at is not None for one in now) and time.monotonic() < until:
-            time.sleep(_LOOK_S)
-            now = look()
-        last = facts_of(now)
-        if last["say"] != first["say"]:
-            tell(Told(story=story, order=order, asked="Was it submitted?", facts=last))
+        last = facts_of(look())
+        if last["say"] == first["say"]:
+            return None
+        return Told(story=story, order=order, asked="Was it submitted?", facts=last)
 
-    return later
+    return lambda: _tell_at_rest(lambda: any(one.record.due_at is not None for one in look()), news)
+
+
+def _tell_at_rest(under_way: Callable[[], bool], news: Callable[[], Told | None]) -> None:
+    """Wait until it has come to rest, with a bound; then tell what is new."""
+    until = time.monotonic() + PATIENCE_S
+    while under_way() and time.monotonic() < until:
+        time.sleep(_LOOK_S)
+    told = news()
+    if told is not None:
+        tell(told)
 
 
 PARTS: dict[str, Callable[..., Later]] = {

@@ -14,12 +14,12 @@ import httpx
 
 from ascertain import Ascertain
 from ascertain.errors import ContractError
-from ascertain.replay.judge import FAR_S, MANY, report_of
+from ascertain.replay.judge import FAR_S, report_of
 from ascertain.replay.provider import CONTRACTS, Faults, draw_faults, prepare, providers_of
 from ascertain.replay.recording import Call, Recording, load_recording
 from ascertain.replay.report import Replayed, Spoken
 from ascertain.replay.tools import register
-from ascertain.store.ledger import Filter, Ledger
+from ascertain.store.ledger import Ledger
 from ascertain.store.open import open_ledger
 from ascertain.testing.world import World
 
@@ -115,13 +115,8 @@ async def _settle(ledger: Ledger, tick: Tick) -> None:
     """Wait until nothing more happens by itself within a moment."""
     give_up_at = time.monotonic() + SETTLE_WITHIN_S
     while time.monotonic() < give_up_at:
-        soon = time.time() + FAR_S
-        under_way = [
-            record
-            for record in await asyncio.to_thread(ledger.find, Filter(limit=MANY))
-            if record.due_at is not None and record.due_at < soon
-        ]
-        if not under_way:
+        due_at = await asyncio.to_thread(ledger.next_due_at)
+        if due_at is None or due_at >= time.time() + FAR_S:
             return
-        tick(f"{len(under_way)} actions are still being recovered")
+        tick("actions are still being recovered")
         await asyncio.sleep(_LOOK_S)

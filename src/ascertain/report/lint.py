@@ -23,7 +23,24 @@ def lint(app: Ascertain) -> list[Finding]:
         findings += chain_findings(entry, chains)
         findings += client_findings(entry)
     findings += _of_context(app)
+    findings += _of_rates(app)
     return by_weight(list(dict.fromkeys(findings)))
+
+
+def _of_rates(app: Ascertain) -> Iterator[Finding]:
+    """Tools that speak to a provider of which another one says how often it may be spoken to."""
+    rated = {rate.name: tool for tool, rate in reversed(app.registry.rates)}
+    for entry in app.registry:
+        contract = entry.contract
+        group = contract.breaker.group if contract.breaker is not None else ""
+        if group in rated and contract.rate is None:
+            yield Finding(
+                rule="rate-forgotten", severity=Severity.WARN, tool=entry.name,
+                sentence=f"{entry.name} declares no rate, and {rated[group]} does for the same "
+                f"provider, {group}: what {entry.name} sends is not counted, and the provider may "
+                "see more than its rate.",
+                next_step=f"Declare the rate= of {rated[group]}, or another group for its breaker.",
+            )  # fmt: skip
 
 
 def _of_context(app: Ascertain) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ascertain.runtime.scope import Session
 
 
-class Block:
+class Block(ABC):
     """The part of a chain that is entered and left, sync or async."""
 
     id: str
@@ -27,9 +28,9 @@ class Block:
     _members: dict[str, Member]
     _latest: dict[str, ActionRecord]
 
+    @abstractmethod
     def around(self) -> Around:
         """The chain, its members and their actions; nothing is written by looking."""
-        raise NotImplementedError
 
     def _leaving(self, error: type[BaseException] | None) -> Generator[Operation, Any, None]:
         """What leaving the block writes: that the code came to its end, or that it did not.

@@ -18,6 +18,7 @@ from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.plans import Plans
 from ascertain.runtime.recovery import InHand, Recovery
 from ascertain.runtime.upkeep import HEARTBEAT_S, Upkeep
+from ascertain.runtime.waking import Waking
 
 IDLE_S = 1.0
 LOOK_S = 0.5
@@ -82,13 +83,12 @@ class Worker:
         self._concurrency = concurrency
         self._recovery = Recovery(hands, bodies, loop_of=loop_of)
         self._plans = None if resume is None else Plans(hands, loop_of, resume)
-        self._wake: asyncio.Event | None = None
+        self._waking = Waking()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
         self._upkeep = Upkeep(hands)
         self._look_at = 0.0
         self._gone: frozenset[str] = frozenset()
-        self._next_wake_at = float("inf")
         self._after = ("", "")  # the tenant and tool that were served last
         self._held_until: float | None = None  # something is due, and its provider's rate used up
         self._running: set[asyncio.Task[None]] = set()
@@ -97,13 +97,7 @@ class Worker:
 
     def poke(self, due_at: float) -> None:
         """Something falls due; called from any thread."""
-        loop, wake = self._loop, self._wake
-        if loop is None or wake is None or due_at >= self._next_wake_at:
-            return
-        try:
-            loop.call_soon_threadsafe(wake.set)
-        except RuntimeError:
-            return  # it has just stopped; the next worker finds what is due by index
+        self._waking.poke(due_at)
 
     def stop(self) -> None:
         """Finish the actions in hand and stop; called from any thread, or from a signal."""
@@ -117,7 +111,7 @@ class Worker:
     async def run(self) -> None:
         """Work until stopped. What is in hand is finished before it returns."""
         self._loop = asyncio.get_running_loop()
-        self._wake = asyncio.Event()
+        self._waking.begin()
         self._hands.poke = self.poke
         try:
             while not self._stopping:
@@ -135,6 +129,7 @@ class Worker:
         finally:
             await self._finish()
             self._loop = None
+            self._waking.end()
 
     async def _finish(self) -> None:
         """Let what is in hand end, and say that we do."""
@@ -236,7 +231,6 @@ class Worker:
 
     async def _sleep(self, busy: bool) -> None:
         """Wait until something is due, somebody pokes, or a moment has passed."""
-        assert self._wake is not None
         try:
             next_due = await self._offload(self._next_due_at)
         except LedgerClosed:
@@ -249,14 +243,8 @@ class Worker:
             wait_s = min(wait_s, max(0.0, next_due - self._hands.clock()))
         if wait_s <= 0:
             return
-        self._next_wake_at = self._hands.clock() + wait_s
-        try:
-            await asyncio.wait_for(self._wake.wait(), wait_s)
-        except TimeoutError:
-            return
-        finally:
-            self._wake.clear()
-            self._next_wake_at = float("inf")
+        await self._waking.rest(self._hands.clock(), wait_s)
+        self._waking.hear_all()
 
     def _next_due_at(self) -> float | None:
         ledger = self._hands.ledger

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from datetime import timedelta
@@ -14,6 +13,7 @@ from temporalio.worker import Worker, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from ascertain.errors import LedgerClosed, LedgerError
+from ascertain.runtime.waking import Waking
 from ascertain.temporal import attributes
 from ascertain.temporal.activities import Activities
 from ascertain.temporal.place import Temporal, Unreachable
@@ -42,9 +42,7 @@ class TemporalWorker:
         self._concurrency = concurrency
         self._activities = Activities(app)
         self._stopping = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._wake: asyncio.Event | None = None
-        self._next_wake_at = float("inf")
+        self._waking = Waking()
 
     @property
     def recovered(self) -> int:
@@ -53,18 +51,11 @@ class TemporalWorker:
 
     def poke(self, due_at: float) -> None:
         """Something falls due; called from any thread."""
-        loop, wake = self._loop, self._wake
-        if loop is None or wake is None or due_at >= self._next_wake_at:
-            return
-        try:
-            loop.call_soon_threadsafe(wake.set)
-        except RuntimeError:
-            return  # it has just stopped; whoever looks next finds what is due
+        self._waking.poke(due_at)
 
     def stop(self) -> None:
         """Finish the steps in hand and stop; called from any thread, or from a signal."""
         self._stopping = True
-        self._next_wake_at = float("inf")
         self.poke(0.0)
 
     async def run(self) -> None:
@@ -74,8 +65,7 @@ class TemporalWorker:
 
         :raises AttributesMissing: the namespace lacks the search attributes.
         """
-        self._loop = asyncio.get_running_loop()
-        self._wake = asyncio.Event()
+        self._waking.begin()
         self._app.hands.poke = self.poke
         try:
             client = await self._connected()
@@ -89,7 +79,7 @@ class TemporalWorker:
             async with worker:
                 await self._keep_looking(Watch(self._app, Starter(client, self._place)))
         finally:
-            self._loop = None
+            self._waking.end()
 
     async def drain(self) -> int:
         """Recover everything that is due now, once, under the ledger's own leases."""
@@ -124,16 +114,8 @@ class TemporalWorker:
 
     async def _sleep(self, most_s: float) -> None:
         """Wait a moment, or until somebody pokes."""
-        assert self._wake is not None
-        self._next_wake_at = time.time() + most_s
-        if self._stopping:
-            return
-        try:
-            await asyncio.wait_for(self._wake.wait(), most_s)
-        except TimeoutError:
-            return
-        finally:
-            self._wake.clear()
+        if not self._stopping:
+            await self._waking.rest(time.time(), most_s)
 
 
 def plugin(source: Ascertain | Activities) -> SimplePlugin:

@@ -101,11 +101,12 @@ WHERE id = :id
 FOR NO KEY UPDATE;
 
 -- name: due_of_gone (gone, now, tools, limit)
--- Locked after they are put in order: one that somebody else is just taking is left out.
+-- Locked after they are put in order: one that somebody else is just taking is left out. As in
+-- `holders`, a backlog is passed over in the index.
 WITH wanted AS (
     SELECT id, row_number() OVER (PARTITION BY tenant, tool ORDER BY due_at, id) AS place
     FROM action
-    WHERE due_at IS NOT NULL AND lease_until > :now
+    WHERE due_at IS NOT NULL AND due_at > :now AND lease_until > :now
       AND lease_owner IN (SELECT jsonb_array_elements_text(:gone::jsonb))
       AND (:tools IS NULL OR tool IN (SELECT jsonb_array_elements_text(:tools::jsonb)))
 )

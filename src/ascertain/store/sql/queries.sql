@@ -82,7 +82,9 @@ SELECT {action} FROM action WHERE session = :session AND tenant = :tenant AND ca
 SELECT {action} FROM action WHERE intent = :intent ORDER BY id DESC;
 
 -- name: holders (now)
-SELECT DISTINCT lease_owner FROM action WHERE due_at IS NOT NULL AND lease_until > :now;
+-- What is leased is due when its lease ends: a backlog that is due is passed over in the index.
+SELECT DISTINCT lease_owner FROM action
+WHERE due_at IS NOT NULL AND due_at > :now AND lease_until > :now;
 
 -- name: seen_due (now, limit)
 -- What is due and leased to nobody, longest due first; for those who only look.
@@ -285,7 +287,7 @@ SELECT max(at) FROM heartbeat;
 
 -- name: leases_of (now)
 SELECT lease_owner, count(*) FROM action
-WHERE due_at IS NOT NULL AND lease_until > :now GROUP BY lease_owner;
+WHERE due_at IS NOT NULL AND due_at > :now AND lease_until > :now GROUP BY lease_owner;
 
 -- name: queue_due (now)
 -- By tool: due, leased, later, to be counted; and since when the oldest is due.

@@ -12,11 +12,46 @@ WHERE id = :id
        OR lease_owner IN (SELECT value FROM json_each(:gone)))
   AND (:tools IS NULL OR tool IN (SELECT value FROM json_each(:tools)));
 
+-- name: holders (now)
+-- Step by step through tenants and tools, of each what is due later: what is leased is due when its
+-- lease ends, and a backlog that is due already is not read.
+WITH RECURSIVE head(tenant, tool) AS (
+    SELECT tenant, tool FROM action
+    WHERE id = (SELECT id FROM action WHERE due_at IS NOT NULL ORDER BY tenant, tool, due_at LIMIT 1)
+    UNION ALL
+    SELECT a.tenant, a.tool FROM head JOIN action a ON a.id = coalesce(
+        (SELECT b.id FROM action b
+         WHERE b.due_at IS NOT NULL AND b.tenant = head.tenant AND b.tool > head.tool
+         ORDER BY b.tool, b.due_at LIMIT 1),
+        (SELECT b.id FROM action b WHERE b.due_at IS NOT NULL AND b.tenant > head.tenant
+         ORDER BY b.tenant, b.tool, b.due_at LIMIT 1)
+    )
+)
+SELECT DISTINCT a.lease_owner FROM head CROSS JOIN action a
+WHERE a.tenant = head.tenant AND a.tool = head.tool AND a.due_at IS NOT NULL AND a.due_at > :now
+  AND a.lease_until > :now;
+
 -- name: due_of_gone (gone, now, tools, limit)
+-- In the same steps.
+WITH RECURSIVE head(tenant, tool) AS (
+    SELECT tenant, tool FROM action
+    WHERE id = (SELECT id FROM action WHERE due_at IS NOT NULL ORDER BY tenant, tool, due_at LIMIT 1)
+    UNION ALL
+    SELECT a.tenant, a.tool FROM head JOIN action a ON a.id = coalesce(
+        (SELECT b.id FROM action b
+         WHERE b.due_at IS NOT NULL AND b.tenant = head.tenant AND b.tool > head.tool
+         ORDER BY b.tool, b.due_at LIMIT 1),
+        (SELECT b.id FROM action b WHERE b.due_at IS NOT NULL AND b.tenant > head.tenant
+         ORDER BY b.tenant, b.tool, b.due_at LIMIT 1)
+    )
+)
 SELECT {action} FROM action
-WHERE due_at IS NOT NULL AND lease_until > :now
-  AND lease_owner IN (SELECT value FROM json_each(:gone))
-  AND (:tools IS NULL OR tool IN (SELECT value FROM json_each(:tools)))
+WHERE id IN (
+    SELECT a.id FROM head CROSS JOIN action a
+    WHERE a.tenant = head.tenant AND a.tool = head.tool AND a.due_at IS NOT NULL AND a.due_at > :now
+      AND a.lease_until > :now AND a.lease_owner IN (SELECT value FROM json_each(:gone))
+      AND (:tools IS NULL OR a.tool IN (SELECT value FROM json_each(:tools)))
+  )
 ORDER BY row_number() OVER (PARTITION BY tenant, tool ORDER BY due_at, id), tenant, tool
 LIMIT :limit;
 

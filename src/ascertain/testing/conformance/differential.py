@@ -81,7 +81,11 @@ class DifferentialRules:
         max_examples=60,
         deadline=None,
         phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take minutes
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.too_slow,
+            HealthCheck.differing_executors,  # each store runs it from a class of its own
+        ],
     )
     @given(plan=batches)
     def test_the_store_answers_as_the_rules_say(self, place: Place, plan: list[Any]) -> None:

@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 
-import httpx
 import pytest
 
-from ascertain import Ascertain, State, Step
+from ascertain import State, Step
 from ascertain.model.chain import Direction
-from ascertain.testing.world import World
-from tests.ledgers import ledger_url
-from tests.requirements.order import PROVIDERS, Shop, settle, states
+from tests.requirements.order import PROVIDERS, settle, states
 
 pytestmark = pytest.mark.every_ledger
 
 NO = ["error_body_2xx"]
-
-
-@pytest.fixture(scope="module")
-def world():
-    with World(dict(PROVIDERS)) as world:
-        yield world
-
-
-@pytest.fixture
-def shop(tmp_path, world):
-    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.3)
-    client = app.watch(httpx.Client(base_url=world.url))
-    yield Shop(app, client)
-    app.close()
-    client.close()
 
 
 def bury(shop):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
-import httpx
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from ascertain import Ascertain, NotAllowed, State
+from ascertain import NotAllowed, State
 from ascertain.cli import main
 from ascertain.errors import ContractError
 from ascertain.model.tables import By
@@ -17,38 +16,12 @@ from ascertain.rules.project import WorkflowState
 from ascertain.temporal.activities import Activities
 from ascertain.temporal.words import Said, Verdict
 from ascertain.testing.invariants import HONEST_UNDO, UNDONE_ONCE, chain_holds
-from ascertain.testing.world import World
-from tests.ledgers import ledger_url
-from tests.requirements.order import PROVIDERS, Shop, settle, states
+from tests.requirements.order import Shop, settle, states
 
 pytestmark = pytest.mark.every_ledger
 
 NO = ["error_body_2xx"]
 SEEN = "refunded by hand, receipt 118"
-
-
-@pytest.fixture(scope="module")
-def world():
-    with World(dict(PROVIDERS)) as world:
-        yield world
-
-
-@pytest.fixture
-def app(tmp_path):
-    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.3)
-    yield app
-    app.close()
-
-
-@pytest.fixture
-def client(app, world):
-    with app.watch(httpx.Client(base_url=world.url)) as client:
-        yield client
-
-
-@pytest.fixture
-def shop(app, client):
-    return Shop(app, client)
 
 
 @pytest.fixture

@@ -19,24 +19,11 @@ from ascertain.report.cases import cases
 from ascertain.rules.project import WorkflowState
 from ascertain.testing.crash import run_killed
 from ascertain.testing.invariants import chain_holds
-from ascertain.testing.world import World
-from tests.ledgers import ledger_url
-from tests.requirements.order import PROVIDERS, Shop, settle, states
+from tests.requirements.order import Shop, settle, states
 
 pytestmark = pytest.mark.every_ledger
 
 SOON_S = 0.05
-
-
-@pytest.fixture(scope="module")
-def world():
-    with World(dict(PROVIDERS)) as world:
-        yield world
-
-
-@pytest.fixture
-def url(tmp_path):
-    return ledger_url(f"{tmp_path}/ledger.db")
 
 
 @pytest.fixture
@@ -44,12 +31,6 @@ def app(url):
     app = Ascertain(url, worker="none", lease_s=0.3, chain_left_after=SOON_S)
     yield app
     app.close()
-
-
-@pytest.fixture
-def shop(app, world):
-    with app.watch(httpx.Client(base_url=world.url)) as client:
-        yield Shop(app, client)
 
 
 @contextmanager

@@ -6,45 +6,17 @@ import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import pytest
 
-from ascertain import Ascertain, NotAllowed, State
+from ascertain import NotAllowed, State
 from ascertain.errors import ContractError
 from ascertain.model.chain import Direction
 from ascertain.rules.project import WorkflowState
-from ascertain.testing.world import World
-from tests.ledgers import ledger_url
-from tests.requirements.order import PROVIDERS, Shop, settle, states
+from tests.requirements.order import Shop, settle, states
 
 pytestmark = pytest.mark.every_ledger
 
 NO = ["error_body_2xx"]  # the provider's "REFUSED_BY_POLICY" in a 2xx
-
-
-@pytest.fixture(scope="module")
-def world():
-    with World(dict(PROVIDERS)) as world:
-        yield world
-
-
-@pytest.fixture
-def app(tmp_path):
-    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.3)
-    yield app
-    app.close()
-
-
-@pytest.fixture
-def client(app, world):
-    client = app.watch(httpx.Client(base_url=world.url))
-    yield client
-    client.close()
-
-
-@pytest.fixture
-def shop(app, client):
-    return Shop(app, client)
 
 
 def test_req_P03_fulfilled_while_the_notice_is_awaiting_confirmation(shop, world, order):

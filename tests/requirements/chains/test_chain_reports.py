@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
-from ascertain import Ascertain, State
+from ascertain import State
 from ascertain.cli import main
 from ascertain.errors import ActionNotFound
 from ascertain.report.cases import cases
@@ -14,26 +13,9 @@ from ascertain.report.timeline import timeline_of
 from ascertain.report.trace import trace
 from ascertain.report.wishes import find_wish, of_session, recent
 from ascertain.rules.project import WorkflowState
-from ascertain.testing.world import World
-from tests.ledgers import ledger_url
-from tests.requirements.order import PROVIDERS, Shop, settle, states
+from tests.requirements.order import settle, states
 
 pytestmark = pytest.mark.every_ledger
-
-
-@pytest.fixture(scope="module")
-def world():
-    with World(dict(PROVIDERS)) as world:
-        yield world
-
-
-@pytest.fixture
-def shop(tmp_path, world):
-    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", lease_s=0.3)
-    client = app.watch(httpx.Client(base_url=world.url))
-    yield Shop(app, client)
-    app.close()
-    client.close()
 
 
 def test_req_P03_a_report_tells_the_state_that_the_chain_tells(shop, world, order):
