@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import select
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascertain.errors import LedgerUnreachable
+from ascertain.store.beside import Run
 from ascertain.store.postgres_errors import connect_error, is_lost, ledger_error
 from ascertain.store.postgres_place import PostgresPlace
 from ascertain.store.postgres_queries import TELLS, form
@@ -31,10 +33,12 @@ class Manners(NamedTuple):
 
     :param writes: it is the one that writes. :param wait_s: how long a lock is waited for, and how
         long a server that was there before.
+    :param met: looks at the server behind a new connection, before anything else is asked of it.
     """
 
     writes: bool
     wait_s: float
+    met: Callable[[Run], None] | None = None
 
 
 class PostgresSession:
@@ -115,6 +119,8 @@ class PostgresSession:
         if before:  # what it was doing has an end, before we look at what became of it
             _execute(db, "end_session", before)
             _execute(db, "session_ended", before)
+        if self._manners.met is not None:
+            self._manners.met(partial(_execute, db))
 
     # ------------------------------------------------------------------------------- statements
 
