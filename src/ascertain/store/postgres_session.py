@@ -91,9 +91,11 @@ class PostgresSession:
     def _connect(self) -> psycopg.Connection[Any]:
         import psycopg
 
+        from ascertain.store.postgres_wait import PatientConnection
+
         shown = self._place.shown
         try:
-            db = psycopg.connect(autocommit=True, **self._place.options)
+            db = PatientConnection.connect(autocommit=True, **self._place.options)
         except psycopg.Error as error:
             raise connect_error(error, shown) from error
         db.prepare_threshold, db.prepared_max = 0, _PREPARED
