@@ -156,7 +156,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for_for_ever(ledger, monkeyp
     pid = hands.backend_of(session)
     monkeypatch.setattr(postgres_wait, "ANSWER_S", 0.2)
     with pytest.raises(psycopg.OperationalError, match="no answer") as given_up:
-        session.script("SELECT pg_sleep(10)")
+        session.do("SELECT pg_sleep(10)")
     monkeypatch.undo()
     assert is_lost(given_up.value)
     assert submit(ledger, confirm(before), Advanced).record.state == "confirmed"

@@ -22,6 +22,9 @@ T = TypeVar("T")
 class PatientConnection(psycopg.Connection[Any]):
     """One that is given up as lost where the server gives no answer for :data:`ANSWER_S`."""
 
+    several = False
+    """Statements are sent as one text: the server ends each of them that takes too long."""
+
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **named: Any) -> T:
         """Run a step of the driver's protocol.
 
@@ -35,7 +38,7 @@ class PatientConnection(psycopg.Connection[Any]):
             wanted = next(gen)
             while True:
                 ready = yield wanted
-                if not ready and time.monotonic() > give_up_at:
+                if not (ready or self.several) and time.monotonic() > give_up_at:
                     self.pgconn.finish()
                     raise psycopg.OperationalError(f"no answer came for {ANSWER_S:g} s")
                 wanted = gen.send(ready)
