@@ -15,8 +15,8 @@ SETTLING_S, LEASE_S = 0.2, 0.25
 class Shop:
     """The tools, and how their actions stand."""
 
-    def __init__(self, url, world_url):
-        self.app = Ascertain(url, secret=SECRET, worker="none", lease_s=LEASE_S)
+    def __init__(self, url, world_url, worker="none"):
+        self.app = Ascertain(url, secret=SECRET, worker=worker, lease_s=LEASE_S)
         self.client = self.app.watch(httpx.Client(base_url=world_url, timeout=5.0))
         self.answered = lambda: None  # what happens between the effect and the end of the body
         self.tools = {name: self._tool(name) for name in FIVE}
@@ -46,8 +46,8 @@ class Shop:
 
         return create
 
-    def call(self, contract, order):
-        with self.app.session(f"chat-{order}", principal="u7"):
+    def call(self, contract, order, session=None):
+        with self.app.session(session or f"chat-{order}", principal="u7"):
             return self.tools[contract](order=order)
 
     def stand(self, contract, order):

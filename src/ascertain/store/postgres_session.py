@@ -17,7 +17,6 @@ from ascertain.store.postgres_place import PostgresPlace
 from ascertain.store.postgres_queries import TELLS, form
 
 if TYPE_CHECKING:
-
     from ascertain.store.postgres_wait import PatientConnection
 
 STATEMENT_S = 15.0
