@@ -106,6 +106,21 @@ class Server:
             self._process.wait(STARTS_WITHIN_S)
             self._process = None
 
+    def standby(self, **settings):
+        """Another server that follows this one, by streaming and asynchronously."""
+        other = Server(**{**self._settings, **settings})
+        other._run(
+            "pg_basebackup", "--pgdata", other.data, "--dbname", self.url(), "--checkpoint", "fast",
+            "--wal-method", "stream", "--no-sync", "--write-recovery-conf",
+        )  # fmt: skip
+        return other.start()
+
+    def promote(self):
+        """Let a standby take writes from now on."""
+        with psycopg.connect(self.url(), autocommit=True) as db:
+            ((done,),) = db.execute("SELECT pg_promote()").fetchall()
+        assert done, "it was not promoted"
+
     def crash(self):
         """Restart as after a crash: nothing is finished, the journal is replayed."""
         self.stop(signal.SIGQUIT)

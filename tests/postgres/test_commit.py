@@ -7,7 +7,10 @@ import psycopg
 import pytest
 
 from ascertain.errors import LedgerError, LedgerUnreachable
+from ascertain.store import postgres_wait
 from ascertain.store.ledger import Advance, Advanced, Filter, Reserved, Take, Taken
+from ascertain.store.postgres_errors import is_lost
+from ascertain.store.postgres_wait import PatientConnection
 from ascertain.testing.conformance.samples import (
     NOW,
     confirm,
@@ -146,6 +149,20 @@ def test_a_child_does_not_touch_what_it_has_inherited(ledger):
     assert len(everything(ledger)) == 2
 
 
+def test_an_answer_that_does_not_come_is_not_waited_for_for_ever(ledger, monkeypatch):
+    """What it did is not known; so the connection is given up, and looked at from another one."""
+    before = submit(ledger, reserve_sent(wanted()), Reserved).record
+    session = hands.writer(ledger)
+    pid = hands.backend_of(session)
+    monkeypatch.setattr(postgres_wait, "ANSWER_S", 0.2)
+    with pytest.raises(psycopg.OperationalError, match="no answer") as given_up:
+        session.do("SELECT pg_sleep(10)")
+    monkeypatch.undo()
+    assert is_lost(given_up.value)
+    assert submit(ledger, confirm(before), Advanced).record.state == "confirmed"
+    assert hands.backend_of(session) != pid
+
+
 def test_a_server_that_does_not_come_back_is_told(ledger, monkeypatch):
     """Nothing was written; whoever asks again later finds what there is."""
     before = submit(ledger, reserve_sent(wanted()), Reserved).record
@@ -155,7 +172,7 @@ def test_a_server_that_does_not_come_back_is_told(ledger, monkeypatch):
         raise psycopg.OperationalError("connection refused")
 
     hands.end(hands.backend_of(hands.writer(ledger)))
-    monkeypatch.setattr(psycopg, "connect", refused)
+    monkeypatch.setattr(PatientConnection, "connect", refused)
     with pytest.raises(LedgerUnreachable, match="cannot be reached"):
         ledger.submit([confirm(before)])
     monkeypatch.undo()

@@ -56,6 +56,7 @@ def test_both_backends_have_the_same_tables(ledger, url, tmp_path):
             if not table.startswith("sqlite_")
         }
     del ours["tenant_role"]  # of the second wall
+    del ours["epoch"]  # the history of a file does not break off
     assert ours == theirs
 
 

@@ -58,7 +58,7 @@ def test_every_table_with_a_tenants_data_has_the_wall(ledger, url):
             [place_of(url).schema],
         ).fetchall()
     shared = {
-        "meta", "rule", "contract", "heartbeat", "breaker", "rate", "tally", "tenant_role",
+        "meta", "rule", "contract", "heartbeat", "breaker", "rate", "tally", "tenant_role", "epoch",
     }  # fmt: skip
     assert {name for name, _ in rows} == {*TENANT_TABLES, *shared}
     assert all(walled for name, walled in rows if name not in shared)

@@ -39,6 +39,7 @@ COMMANDS = {
     "export": "Actions, keys and receipts; personal data masked.",
     "worker": "Take up open actions until told to stop.",
     "migrate": "Bring a ledger to this release's tables.",
+    "epochs": "Where a ledger's history may have broken off.",
     "top": "Watch what waits and who works on it.",
     "doctor": "Examine a ledger and, with an app, its tools.",
     "lint": "What is worth knowing about an app's tools.",

@@ -19,11 +19,12 @@ from ascertain.flow.recover import recover
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.booking import Spends
 from ascertain.model.chain import Joins
+from ascertain.model.epoch import Epoch, OfEpoch
 from ascertain.model.operations import Beside, Blocked, MustReplace, Reserve, Take
 from ascertain.model.outcome import Effect, Kind, Outcome, Report
 from ascertain.model.rate import Ticket
 from ascertain.model.tables import By, Event, State
-from ascertain.rules import approval, fold
+from ascertain.rules import approval, fold, lost
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.decide import What, decide
 from ascertain.rules.moves import Move
@@ -104,10 +105,13 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
     :raises IntentConflict: the intent is alive with other exact arguments; nothing was sent.
     """
     prepared = wanted.record
+    replaced: ActionRecord | None = None
     ticket: Ticket | None = None
     while True:
-        first = _first_move(setting, prepared, wanted)
-        spends = pace.spends(setting, first, ticket)
+        epoch = setting.epoch()
+        first = _first_move(setting, prepared, wanted, turn, epoch, replaced)
+        leaves = first.after.state is State.SENT
+        spends = pace.spends(setting, first, ticket) if leaves else ()
         reply = yield from reserve(
             Reserve(
                 record=first.after,
@@ -115,9 +119,12 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
                 arguments=wanted.arguments,
                 contract_json=wanted.contract_json,
                 beside=(*wanted.beside, *spends),
+                epoch=epoch.id,
             )
         )
         if isinstance(reply, Blocked):
+            if isinstance(reply.by, OfEpoch):
+                continue  # decided in another epoch of the ledger than the one at hand
             if isinstance(reply.by, Spends):
                 patience = turn._replace(until=min(turn.until, wanted.good_until))
                 going = yield from pace.go(setting, None, patience)
@@ -134,13 +141,17 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
             continue
         if not isinstance(reply, MustReplace):
             break
-        prepared = wanted.rebuild(reply.previous)
+        replaced = reply.previous
+        prepared = wanted.rebuild(replaced)
     if reply.via != "new" or reply.record.state is not State.SENT:
         yield from pace.give_back(setting, ticket)
     if reply.via != "new":
         if wanted.unsure:
             return Ended(prepared, "unsure")
         return (yield from _again(setting, prepared, reply.record, reply.via, turn))
+    if reply.record.state is State.UNKNOWN:  # what may have been sent in a history that is lost
+        record, later = yield from pursue(setting, reply.record, turn)
+        return Ended(record, "new", None, later)
     if reply.record.state is not State.SENT:
         return Ended(reply.record, "new")
     turn = turn.spend()
@@ -196,8 +207,13 @@ _READ_ENDS = {
 }
 
 
-def _first_move(setting: Setting, prepared: ActionRecord, wanted: Wanted) -> Move:
-    """How the intent is stored: on its way, refused before anything is sent, or waiting."""
+def _first_move(
+    setting: Setting, prepared: ActionRecord, wanted: Wanted, turn: Turn, epoch: Epoch,
+    replaced: ActionRecord | None,
+) -> Move:  # fmt: skip
+    """How the intent is stored: on its way, refused before anything is sent, or waiting; unknown
+    where the ledger may have lost that it was sent before.
+    """
     now = setting.clock()
     if wanted.denied is not None:
         kind, reason = wanted.denied
@@ -205,6 +221,12 @@ def _first_move(setting: Setting, prepared: ActionRecord, wanted: Wanted) -> Mov
         return Move(move.after.changed(kind=kind), (wanted.born, *move.drafts))
     if wanted.hold is not None:
         return _held(prepared, wanted, wanted.hold, now)
+    if lost.at_risk(prepared, setting.contract, epoch, now, replaced):
+        move = lost.perhaps_sent(
+            prepared, setting.contract, epoch, sender=setting.sender,
+            lease_until=turn.until + setting.lease_s, lease_s=setting.lease_s, now=now, by=By.CALL,
+        )  # fmt: skip
+        return Move(move.after, (wanted.born, *move.drafts))
     lease_until = now + setting.contract.budget.send_deadline_s + setting.lease_s
     move = fold.send(
         prepared, setting.contract, sender=setting.sender, lease_until=lease_until, now=now,

@@ -14,6 +14,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.booking import Book, GiveBack
 from ascertain.model.chain import Around
 from ascertain.model.contract import Contract
+from ascertain.model.epoch import Epoch, only
 from ascertain.model.operations import (
     Advance,
     Advanced,
@@ -245,6 +246,7 @@ class Setting(NamedTuple):
     :param clock: the ledger's clock, seconds. :param dice: uniform in [0, 1), for jitter.
     :param lease_s: how long a lease lasts beyond the deadline of what it covers.
     :param context_limit_bytes: how much a session may remember.
+    :param epoch: in which epoch the ledger is, as far as this process knows.
     """
 
     contract: Contract
@@ -253,6 +255,7 @@ class Setting(NamedTuple):
     dice: Callable[[], float]
     lease_s: float
     context_limit_bytes: int = 65_536
+    epoch: Callable[[], Epoch] = only
 
 
 def reserve(operation: Reserve) -> Flow[Reserved | MustReplace | Blocked]:
@@ -266,9 +269,10 @@ def advance(
     result: str | None = None,
     *,
     beside: tuple[Beside, ...] = (),
+    epoch: str | None = None,
 ) -> Flow[Advanced | Lost | Contested]:
     """Write a move, if nobody was quicker and nobody contests the reference that it claims."""
-    reply: Advanced | Lost | Contested = yield advance_of(before, move, result, beside)
+    reply: Advanced | Lost | Contested = yield advance_of(before, move, result, beside, epoch)
     return reply
 
 

@@ -19,19 +19,21 @@ from ascertain.flow.effects import (
     advance,
     alike,
     ask,
+    await_other,
     pause,
     permit,
     survey,
 )
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around
+from ascertain.model.epoch import ANOTHER_EPOCH, Epoch
 from ascertain.model.operations import Advanced, Beside, Contested, Lost
 from ascertain.model.outcome import Answer, Evidence, Outcome, Report
 from ascertain.model.rate import Ticket
 from ascertain.model.session import StillNeeds
 from ascertain.model.tables import By, State
 from ascertain.model.words import FoundItems
-from ascertain.rules import breaker, budget, claims, evidence, fold
+from ascertain.rules import breaker, budget, claims, evidence, fold, lost
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.chain import STOPPED, TURNED
 from ascertain.rules.decide import Decision, Held, Reason, What, decide
@@ -101,13 +103,16 @@ class Stand:
 
 def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None]:
     """Do what is decided now; returns the turn that is left."""
-    record, now = stand.record, setting.clock()
+    record, now, epoch = stand.record, setting.clock(), setting.epoch()
     around = yield from survey(record)
     decision = decide(view_of(record, setting.contract, now, turn, around))
     if decision.what not in (What.SEND, What.RESEND, What.LOOK_UP):
         stand.end((yield from _undo_or_end(setting, record, decision, around)))
         return turn
     asks = decision.what is What.LOOK_UP
+    if not asks and lost.at_risk(record, setting.contract, epoch, now):
+        yield from _doubt(setting, stand, turn, epoch)
+        return turn
     at = record.ask_at if asks else budget.resend_at(record, setting.contract)
     if at is not None and at > now:
         patient = record.evidence is not Evidence.WORKING
@@ -124,12 +129,16 @@ def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None
         if going.ticket is not None:
             return turn  # it may have been waited for: with the turn in hand, decide anew
     if asks:
-        stand.record, lost = yield from look_up(setting, record, turn, stand.spend())
-        stand.ended = lost or stand.record.lease_owner != setting.sender
+        stand.record, over = yield from look_up(setting, record, turn, stand.spend())
+        stand.ended = over or stand.record.lease_owner != setting.sender
         return turn
-    reply = yield from _send(setting, record, turn, around)
+    reply = yield from _send(setting, record, turn, around, epoch)
     if not isinstance(reply, Advanced):
         stand.ended = not (isinstance(reply, Lost) and reply.blocked)
+        if isinstance(reply, Lost) and reply.blocked == ANOTHER_EPOCH:
+            # as it stands there; our lease is lost perhaps
+            stand.record = (yield from await_other(record, 0.0)) or record
+            stand.ended = stand.record.lease_owner != setting.sender
         return turn  # its chain has just turned: decide anew; or somebody was quicker
     sent = reply.record
     if sent.state is not State.SENT:
@@ -139,6 +148,18 @@ def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None
     landed = yield from make_attempt(setting, sent, turn, stand.spend())
     stand.record, stand.outcome, stand.ended = landed.record, landed.outcome, landed.stop
     return turn
+
+
+def _doubt(setting: Setting, stand: Stand, turn: Turn | None, epoch: Epoch) -> Flow[None]:
+    """It would be sent, and may have been in a history that is lost: from now on it is unknown."""
+    record, now = stand.record, setting.clock()
+    move = lost.perhaps_sent(
+        record, setting.contract, epoch, sender=setting.sender,
+        lease_until=record.lease_until or now + setting.lease_s, lease_s=setting.lease_s, now=now,
+        by=By.CALL if turn is not None else By.WORKER,
+    )  # fmt: skip
+    reply = yield from advance(record, move)
+    stand.record, stand.ended = reply.record, not isinstance(reply, Advanced)
 
 
 def look_up(
@@ -202,7 +223,7 @@ def _undo_or_end(
 
 
 def _send(
-    setting: Setting, record: ActionRecord, turn: Turn | None, around: Around | None
+    setting: Setting, record: ActionRecord, turn: Turn | None, around: Around | None, epoch: Epoch
 ) -> Flow[Advanced | Lost | Contested]:
     """Make one more attempt durable, after permission is checked again."""
     now = setting.clock()
@@ -232,8 +253,8 @@ def _send(
                 by=By.CALL if turn is not None else By.WORKER,
                 approval=permission.approval if isinstance(permission, Cleared) else None,
             )
-    reply = yield from advance(record, move, beside=beside)
-    if isinstance(reply, Lost) and reply.blocked not in ("", TURNED, STOPPED):
+    reply = yield from advance(record, move, beside=beside, epoch=epoch.id)
+    if isinstance(reply, Lost) and reply.blocked not in ("", TURNED, STOPPED, ANOTHER_EPOCH):
         move = fold.withdraw(record, by=By.WORKER, reason=str(GateReason.STALE), now=now)
         reply = yield from advance(record, move)
     return reply
@@ -253,8 +274,8 @@ def _hold_back(
     match decision.what:
         case What.LOOK_UP if withheld.ask:
             unanswered = record.unanswered
-            record, lost = yield from look_up(setting, record, turn)
-            if lost or record.lease_owner != setting.sender:
+            record, over = yield from look_up(setting, record, turn)
+            if over or record.lease_owner != setting.sender:
                 return record
             # an answer may have let one send through; come back soon, and not at once for ever
             soon = setting.clock() + setting.contract.budget.backoff_s

@@ -72,6 +72,8 @@ class Reserve(NamedTuple):
     :param arguments: canonical JSON of all arguments.
     :param contract_json: stored once per digest (``record.contract``).
     :param result: JSON of the result, of an action that is settled as it is stored (a read).
+    :param epoch: of a send: in which epoch of the ledger it was decided; in another one nothing is
+        written, and the reply is :class:`Blocked` by an :class:`~ascertain.model.epoch.OfEpoch`.
     """
 
     record: ActionRecord
@@ -80,6 +82,7 @@ class Reserve(NamedTuple):
     contract_json: str
     result: str | None = None
     beside: tuple[Beside, ...] = ()
+    epoch: str | None = None
 
 
 class Reserved(NamedTuple):
@@ -128,6 +131,8 @@ class Advance(NamedTuple):
     Who is disputed loses the reference to an answer's and a person's word.
 
     :param result: JSON of the result to keep with it; None: leave as it is.
+    :param epoch: of a send, as with :class:`Reserve`; the reply is then :class:`Lost`, blocked,
+        and tells nothing of how the action stands.
     """
 
     before: ActionRecord
@@ -136,6 +141,7 @@ class Advance(NamedTuple):
     result: str | None = None
     beside: tuple[Beside, ...] = ()
     claim: Claim | None = None
+    epoch: str | None = None
 
 
 class Advanced(NamedTuple):

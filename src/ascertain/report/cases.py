@@ -14,6 +14,7 @@ from ascertain.report.words import iso, sender_words
 from ascertain.rules import cases as rules
 from ascertain.rules.cases import Handed, Verdict
 from ascertain.rules.chain import not_by_hand
+from ascertain.rules.lost import is_nameless
 from ascertain.runtime import sender
 from ascertain.store.ledger import Filter, Ledger
 from ascertain.values.misfit import is_object
@@ -100,7 +101,7 @@ def case_of(ledger: Ledger, record: ActionRecord, now: float) -> Case:
     alive = [
         sender_words(name)
         for name in record.suspect.split(",")
-        if name and not sender.is_gone(name)
+        if name and not is_nameless(name) and not sender.is_gone(name)
     ]
     return Case(
         story=story,

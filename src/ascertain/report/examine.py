@@ -15,6 +15,7 @@ from ascertain.report.doctor_file import (
     missing,
     secret_check,
 )
+from ascertain.report.doctor_history import history_check
 from ascertain.report.doctor_ledger import ledger_checks
 from ascertain.report.doctor_server import server_checks
 from ascertain.report.doctor_vitals import vital_checks
@@ -91,6 +92,7 @@ def _content(ledger: Ledger, now: float, *, deep: bool) -> tuple[Vitals | None, 
         vitals = ledger.vitals()
         checks = [
             *vital_checks(vitals, server=is_postgres(ledger.url)),
+            *([history_check(ledger.epochs(), now)] if is_postgres(ledger.url) else []),
             *ledger_checks(ledger, now, deep=deep),
         ]
     except LedgerError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ascertain.model.tables import Event
+from ascertain.rules.lost import is_nameless
 
 WHO: dict[str, str] = {
     "call": "call",
@@ -95,6 +96,8 @@ def sender_words(sender: str) -> str:
     parts = name.split("/")
     if len(parts) != 5:
         return name
+    if is_nameless(name):
+        return "a process of which the ledger has lost the name"
     of = f" (attempt {attempt})" if attempt else ""
     return f"process {parts[3]} on {parts[0]}{of}"
 

@@ -224,8 +224,12 @@ def advance_of(
     move: Move,
     result: str | None = None,
     beside: tuple[Beside, ...] = (),
+    epoch: str | None = None,
 ) -> Advance:
-    """The operation that writes a move; an event in a chain is told to the chain."""
+    """The operation that writes a move; an event in a chain is told to the chain.
+
+    :param epoch: of a send: the epoch of the ledger in which it was decided.
+    """
     if before.chain and move.drafts:
         sends = any(draft.event is Event.SEND for draft in move.drafts)
         beside += (Steers(chain=before.chain, sends=sends),)
@@ -236,6 +240,7 @@ def advance_of(
         result=result,
         beside=beside,
         claim=move.claim,
+        epoch=epoch,
     )
 
 

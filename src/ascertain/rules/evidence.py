@@ -17,6 +17,7 @@ from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State
 from ascertain.rules.cases import as_found
 from ascertain.rules.fold import settle, withdraw
+from ascertain.rules.lost import restored
 from ascertain.rules.moves import (
     FREE,
     Move,
@@ -140,6 +141,8 @@ def late(
     if record.state is State.SENT and record.attempt == attempt:
         # somebody has taken the lease over, and not given the attempt up yet: it closes itself
         return settle(record, contract, outcome, now=now, wait_s=contract.budget.backoff_s)
+    if record.attempt < attempt and record.open and record.state is not State.SENT:
+        return restored(record, contract, outcome, attempt, now)
     # one was counted when it was given up
     record = record.changed(sends=record.sends + max(0, outcome.sends - 1))
     if record.terminal:
@@ -147,11 +150,9 @@ def late(
     if outcome.effect is Effect.CONFIRMED and record.state in (State.UNKNOWN, State.SENT):
         record = record.changed(last_possible_at=now)
         return confirm(record, contract, outcome, By.CALL, now)
-    # the attempt was counted as doubt when it was given up; a definite word takes that back, unless
-    # the client had sent by itself again, and tells only of the last time
-    definite = outcome.effect is Effect.NOT_SENT or (
-        outcome.effect is Effect.REFUSED and outcome.sends <= 1
-    )
+    # it was counted as doubt when it was given up; a definite word takes that back, unless the
+    # client had sent by itself again, and tells only of the last time, or its send is lost
+    definite = record.attempt >= attempt and _is_definite(outcome)
     doubt = max(0, record.doubt - 1) if definite else record.doubt
     record = record.changed(doubt=doubt, last_possible_at=now)
     if record.state is State.UNKNOWN and doubt == 0 and definite:
@@ -170,6 +171,12 @@ def late(
     due = record.due_at if record.state is State.SENT else now
     detail = {**detail_of(outcome), "late_attempt": attempt}
     return note(record, By.CALL, f"late_{outcome.effect}", now, detail, due_at=due)
+
+
+def _is_definite(outcome: Outcome) -> bool:
+    """Whether it says for certain that its own attempt had no effect."""
+    refused = outcome.effect is Effect.REFUSED and outcome.sends <= 1
+    return refused or outcome.effect is Effect.NOT_SENT
 
 
 def clear_suspects(record: ActionRecord, gone: Iterable[str], *, now: float) -> Move:

@@ -13,6 +13,7 @@ from ascertain.errors import LedgerError
 from ascertain.flow.effects import Setting
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Approval, Contract, contract_from_json
+from ascertain.model.epoch import Epoch
 from ascertain.model.operations import Advance, Advanced, Beside, Reply, Reserve, Reserved
 from ascertain.model.tables import State
 from ascertain.rules.breaker import News
@@ -92,10 +93,13 @@ class Hands:
             return known[2]
         setting = Setting(
             contract=contract, sender=me, clock=self.clock, dice=self.dice, lease_s=self.lease_s,
-            context_limit_bytes=self.context_limit_bytes,
+            context_limit_bytes=self.context_limit_bytes, epoch=self._epoch,
         )  # fmt: skip
         self._settings[entry.name] = (me, contract, setting)
         return setting
+
+    def _epoch(self) -> Epoch:
+        return self.ledger.epoch
 
     def contract_of(self, record: ActionRecord, entry: Entry | None) -> Contract | None:
         """The contract in force for an open action: the stored one, not a looser new one."""

@@ -25,6 +25,7 @@ from ascertain.rules.cases import SEVERAL, Verdict
 from ascertain.rules.chain import advance_of
 from ascertain.rules.context import brought_by
 from ascertain.rules.items import LATER
+from ascertain.rules.lost import is_nameless
 from ascertain.rules.moves import Move
 from ascertain.rules.said import check_said
 from ascertain.runtime import sender
@@ -268,7 +269,7 @@ def _refuse_while_alive(hands: Hands, record: ActionRecord) -> ActionRecord:
 
     That one is gone is written down: what it sent until then is on its way from now on.
     """
-    suspects = [name for name in record.suspect.split(",") if name]
+    suspects = [name for name in record.suspect.split(",") if name and not is_nameless(name)]
     alive = [name for name in suspects if not sender.is_gone(name)]
     if alive:
         host, _, _, pid, *_ = alive[0].split("/")
@@ -277,6 +278,8 @@ def _refuse_while_alive(hands: Hands, record: ActionRecord) -> ActionRecord:
             "be alive.",
             next_step=f"Stop that process (kill {pid} on {host}), then say it again.",
         )
-    if not suspects:
-        return record
-    return write(hands, record, rules.clear_suspects(record, suspects, now=hands.clock()))
+    if suspects:
+        record = write(hands, record, rules.clear_suspects(record, suspects, now=hands.clock()))
+    # one whose name the ledger has lost can never be proven gone: a person's word has to do, once
+    # what it sent cannot arrive any more
+    return record.changed(suspect="")

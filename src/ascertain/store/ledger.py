@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.breaker import BreakerRecord
 from ascertain.model.chain import Around, ChainRecord
+from ascertain.model.epoch import Epoch
 from ascertain.model.fleet import Beat, Happened, OldUnknown, RateUse, ToolQueue
 from ascertain.model.operations import (
     Advance,
@@ -283,6 +284,19 @@ class Ledger(Protocol):
 
     def vitals(self) -> Vitals:
         """How it stands, for operators. Changes nothing, and reads no action."""
+        ...
+
+    @property
+    def epoch(self) -> Epoch:
+        """In which epoch of the ledger this process works; known without asking, once opened."""
+        ...
+
+    def epochs(self, limit: int = 10) -> list[Epoch]:
+        """Its epochs, the newest first; empty where the store has none."""
+        ...
+
+    def settle_epoch(self, epoch_id: str, by: str, now: float) -> bool:
+        """Vouch that nothing was lost before an epoch; False: there is nothing to vouch for."""
         ...
 
     def heartbeat(self, owner: str, now: float) -> None: ...

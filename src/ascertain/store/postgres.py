@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
+from ascertain.model.epoch import Epoch
 from ascertain.store.batch import Batch
 from ascertain.store.beside import Run
-from ascertain.store.ledger import Vitals
+from ascertain.store.epochs import Acknowledged, epochs
+from ascertain.store.ledger import Advanced, Reply, Reserved, Vitals
 from ascertain.store.postgres_batch import PostgresBatch, PostgresForms
 from ascertain.store.postgres_errors import is_passing
 from ascertain.store.postgres_link import PostgresLink
@@ -49,6 +52,21 @@ class PostgresLedger(SqlLedger[PostgresSession]):
         at: float = self._one("server_time")
         return at
 
+    @property
+    def epoch(self) -> Epoch:
+        """In which epoch of the ledger this process works."""
+        return self._link.epoch
+
+    def epochs(self, limit: int = 10) -> list[Epoch]:
+        """Its epochs, the newest first."""
+        with self._link.asking() as run:
+            return epochs(run, limit)
+
+    def settle_epoch(self, epoch_id: str, by: str, now: float) -> bool:
+        """Vouch that nothing was lost before an epoch; False: there is nothing to vouch for."""
+        with self._link.changing() as run:
+            return bool(run("settle_epoch", epoch_id, by, now))
+
     def vitals(self) -> Vitals:
         """How it stands, for operators. Changes nothing, and reads no action."""
         return vitals(self._link)
@@ -63,6 +81,7 @@ class PostgresLedger(SqlLedger[PostgresSession]):
     def _begin(self, db: PostgresSession, meanwhile: Meanwhile = None) -> None:
         db.roll_back()  # left by an interrupt that struck between two statements
         db.ready()  # the batch begins with its first statement
+        self._link.look_again(db)
         if meanwhile is not None:
             meanwhile()  # from here on another process works, and we wait
 
@@ -74,13 +93,17 @@ class PostgresLedger(SqlLedger[PostgresSession]):
         db.roll_back()
 
     def _batch(self, db: PostgresSession) -> PostgresBatch:
-        return PostgresBatch(db, self._link.known_contracts)
+        return PostgresBatch(db, self._link.known_contracts, self._link.epoch.id)
 
     def _asking(self, db: PostgresSession) -> Run:
         return db.run
 
-    def _wrote(self, batch: Batch) -> None:
+    def _wrote(self, batch: Batch, replies: Sequence[Reply | None]) -> None:
         self._link.known_contracts.update(batch.new_contracts)
+        for reply in reversed(replies):
+            if isinstance(reply, Advanced | Reserved):
+                self._link.acknowledged = Acknowledged(reply.record.id, reply.record.n)
+                break
 
     def _make_room(self, db: PostgresSession) -> None:
         """There is nothing of ours to give back."""

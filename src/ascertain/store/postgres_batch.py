@@ -13,9 +13,19 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 from ascertain.model.action import ActionRecord
+from ascertain.model.epoch import ANOTHER_EPOCH, OfEpoch
 from ascertain.store.batch import Batch, Prepared, Work
 from ascertain.store.compact import compact_json
-from ascertain.store.ledger import Advance, Advanced, Reply, Reserve, Reserved, Take
+from ascertain.store.ledger import (
+    Advance,
+    Advanced,
+    Blocked,
+    Lost,
+    Reply,
+    Reserve,
+    Reserved,
+    Take,
+)
 from ascertain.store.names import chains_of, stands_on
 from ascertain.store.postgres_session import PostgresSession, Rows, Step
 from ascertain.store.rows import AT, FIELDS, MOVING, Values, plain
@@ -60,13 +70,18 @@ class _Part(NamedTuple):
 class PostgresBatch(Batch):
     """Begins its transaction with its first statements."""
 
-    def __init__(self, session: PostgresSession, known_contracts: set[str]) -> None:
+    def __init__(self, session: PostgresSession, known_contracts: set[str], epoch: str) -> None:
+        """:param epoch: of the ledger behind this session; a send of another one is not written."""
         super().__init__(session.run, known_contracts, may_start=True)
+        self._epoch = epoch
         self._session = session
         self._opening: list[Step] | None = None
 
     def write_all(self, work: Work, replies: list[Reply | None]) -> None:
         """Write them in order, each with its reply."""
+        work = [one for one in work if self._is_of_now(*one, replies)]
+        if not work:
+            return
         counting = self.tally is not None and self.tally.is_due
         lone = len(work) == 1 and _is_plain(work[0][1]) and not counting
         if lone and self._write_alone(*work[0], replies):
@@ -83,6 +98,17 @@ class PostgresBatch(Batch):
                 self._open()
                 replies[place] = self.write(prepared)
             self.flush()
+
+    def _is_of_now(self, place: int, prepared: Prepared, replies: list[Reply | None]) -> bool:
+        """Whether it was decided in this epoch; else it has its reply: to decide anew."""
+        operation = prepared.operation
+        if not isinstance(operation, Reserve | Advance) or operation.epoch in (None, self._epoch):
+            return True
+        if isinstance(operation, Reserve):
+            replies[place] = Blocked(by=OfEpoch(), why=ANOTHER_EPOCH)
+        else:
+            replies[place] = Lost(record=operation.before, blocked=ANOTHER_EPOCH)
+        return False
 
     def _parts(self, work: Work) -> Iterator[_Part]:
         """The operations in order: as many together as have nothing to do with each other."""

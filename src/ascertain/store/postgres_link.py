@@ -9,20 +9,25 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
 from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError, LedgerMissing
+from ascertain.model.epoch import Epoch
 from ascertain.store import secret as secrets
 from ascertain.store.beside import Run
+from ascertain.store.epochs import Acknowledged, epochs, meet
 from ascertain.store.postgres_errors import ledger_error
 from ascertain.store.postgres_place import PostgresPlace
 from ascertain.store.postgres_schema import check_schema, migrate
 from ascertain.store.postgres_session import Manners, PostgresSession, Rows
 
 MAX_READERS = 4
+EPOCH_LOOK_S = 5.0
+_NEWEST = 10
 
 
 class PostgresLink:
@@ -33,6 +38,7 @@ class PostgresLink:
     ) -> None:
         self.place = place
         self._given_secret = secret
+        self._name = f"{os.uname().nodename}/{os.getpid()}"
         self._wait_s = wait_s
         self._makes = make
         self._closed = False
@@ -42,12 +48,16 @@ class PostgresLink:
     def _begin_anew(self) -> None:
         self._lock = threading.Lock()
         self._pool = threading.Condition()
-        self._writer = PostgresSession(self.place, Manners(writes=True, wait_s=self._wait_s))
+        manners = Manners(writes=True, wait_s=self._wait_s, met=self._met)
+        self._writer = PostgresSession(self.place, manners)
         self._is_open = False
         self._idle: list[PostgresSession] = []
         self._lent: list[PostgresSession] = []
         self._secret: bytes | None = None
         self.known_contracts: set[str] = set()
+        self.acknowledged = Acknowledged()
+        self._epoch: Epoch | None = None
+        self._epoch_seen_at = 0.0
 
     # ------------------------------------------------------------------------------------ writing
 
@@ -90,6 +100,36 @@ class PostgresLink:
             for session in (self._writer, *self._idle):
                 session.drop()
             self._idle = []
+
+    # ------------------------------------------------------------------------------------- epochs
+
+    @property
+    def epoch(self) -> Epoch:
+        """In which epoch the connection that writes is; opens the ledger if need be."""
+        if self._epoch is None:
+            with self._lock:
+                self._open()
+        assert self._epoch is not None
+        return self._epoch
+
+    def look_again(self, session: PostgresSession) -> None:
+        """Now and then, where something may be missing: has somebody vouched for it meanwhile?"""
+        epoch = self._epoch
+        if epoch is None or not epoch.may_lack:
+            return
+        now = time.monotonic()
+        if now - self._epoch_seen_at >= EPOCH_LOOK_S:
+            self._epoch_seen_at = now
+            found = [one for one in epochs(session.run, _NEWEST) if one.id == epoch.id]
+            self._epoch = found[0] if found else epoch
+
+    def _met(self, run: Run) -> None:
+        """A new connection that writes: what stood in another history is known no more."""
+        if not self._is_open:
+            return  # it is looked at when the ledger is opened
+        self.known_contracts.clear()
+        self._epoch = meet(run, self._epoch, self.acknowledged, self._name)
+        self.acknowledged = Acknowledged()
 
     # ------------------------------------------------------------------------------------ reading
 
@@ -165,6 +205,7 @@ class PostgresLink:
                 session.ready()
                 try:
                     self._secret = self._prepare(session)
+                    self._epoch = meet(session.run, self._epoch, self.acknowledged, self._name)
                 except BaseException:
                     session.roll_back()
                     session.drop()

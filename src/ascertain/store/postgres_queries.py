@@ -15,9 +15,9 @@ from ascertain.store.rows import COLUMNS, MOVING
 _FLOAT = "double precision"
 _FLOATS = ("at", "before", "closed_before", "now", "probe_until", "since", "until", "window_s")
 _INTEGERS = (
-    "base", "before_n", "bytes", "count", "fence", "idle_ms", "kept", "limit", "lock", "lock_ms",
-    "most", "n", "open_only", "position", "review_only", "skip", "statement_ms", "superseded",
-    "unless_final", "version",
+    "base", "before_n", "bytes", "count", "fence", "idle_ms", "kept", "limit", "line", "lock",
+    "lock_ms", "most", "n", "open_only", "position", "review_only", "skip", "statement_ms",
+    "superseded", "unless_final", "version",
 )  # fmt: skip
 _TYPES = {
     **dict.fromkeys(_FLOATS, _FLOAT),

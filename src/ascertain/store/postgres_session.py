@@ -5,17 +5,19 @@ from __future__ import annotations
 import random
 import select
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascertain.errors import LedgerUnreachable
+from ascertain.store.beside import Run
 from ascertain.store.postgres_errors import connect_error, is_lost, ledger_error
 from ascertain.store.postgres_place import PostgresPlace
 from ascertain.store.postgres_queries import TELLS, form
 
 if TYPE_CHECKING:
-    import psycopg
+    from ascertain.store.postgres_wait import PatientConnection
 
 STATEMENT_S = 15.0
 IDLE_IN_TRANSACTION_S = 30.0
@@ -31,10 +33,12 @@ class Manners(NamedTuple):
 
     :param writes: it is the one that writes. :param wait_s: how long a lock is waited for, and how
         long a server that was there before.
+    :param met: looks at the server behind a new connection, before anything else is asked of it.
     """
 
     writes: bool
     wait_s: float
+    met: Callable[[Run], None] | None = None
 
 
 class PostgresSession:
@@ -43,13 +47,13 @@ class PostgresSession:
     def __init__(self, place: PostgresPlace, manners: Manners) -> None:
         self._place = place
         self._manners = manners
-        self._db: psycopg.Connection[Any] | None = None
+        self._db: PatientConnection | None = None
         self._mark = 0  # names our side of the connection at the server
         self._was_there = False
 
     # ---------------------------------------------------------------------------------- life
 
-    def ready(self) -> psycopg.Connection[Any]:
+    def ready(self) -> PatientConnection:
         """The connection; made, or made anew where it was lost meanwhile.
 
         :raises LedgerError: it cannot be made.
@@ -72,7 +76,7 @@ class PostgresSession:
         db, self._db, self._mark = self._db, None, 0
         return db
 
-    def _connect_patiently(self) -> psycopg.Connection[Any]:
+    def _connect_patiently(self) -> PatientConnection:
         give_up_at = time.monotonic() + (self._manners.wait_s if self._was_there else 0.0)
         pause_s = _FIRST_PAUSE_S
         while True:
@@ -84,12 +88,14 @@ class PostgresSession:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    def _connect(self) -> psycopg.Connection[Any]:
+    def _connect(self) -> PatientConnection:
         import psycopg
+
+        from ascertain.store.postgres_wait import PatientConnection
 
         shown = self._place.shown
         try:
-            db = psycopg.connect(autocommit=True, **self._place.options)
+            db = PatientConnection.connect(autocommit=True, **self._place.options)
         except psycopg.Error as error:
             raise connect_error(error, shown) from error
         db.prepare_threshold, db.prepared_max = 0, _PREPARED
@@ -104,7 +110,7 @@ class PostgresSession:
         self._db, self._was_there = db, True
         return db
 
-    def _settle(self, db: psycopg.Connection[Any]) -> None:
+    def _settle(self, db: PatientConnection) -> None:
         wait_ms = int(1000 * self._manners.wait_s)
         times = (int(1000 * STATEMENT_S), wait_ms, int(1000 * IDLE_IN_TRANSACTION_S))
         _execute(db, "settle", self._place.schema, *times)
@@ -115,6 +121,8 @@ class PostgresSession:
         if before:  # what it was doing has an end, before we look at what became of it
             _execute(db, "end_session", before)
             _execute(db, "session_ended", before)
+        if self._manners.met is not None:
+            self._manners.met(partial(_execute, db))
 
     # ------------------------------------------------------------------------------- statements
 
@@ -165,7 +173,12 @@ class PostgresSession:
 
     def script(self, text: str) -> None:
         """A script of our own, such as a migration."""
-        (self._db or self.ready()).execute(text.encode(), prepare=False)
+        db = self._db or self.ready()
+        db.several = True
+        try:
+            db.execute(text.encode(), prepare=False)
+        finally:
+            db.several = False
 
     def roll_back(self) -> None:
         """Undo what is not committed, if there is anything; a lost connection is let go."""
@@ -182,12 +195,12 @@ class PostgresSession:
             self.drop()
 
 
-def _execute(db: psycopg.Connection[Any], name: str, *values: object) -> Rows:
+def _execute(db: PatientConnection, name: str, *values: object) -> Rows:
     cursor = db.execute(*form(name, values))
     return cursor.fetchall() if name in TELLS else []
 
 
-def _is_silent(db: psycopg.Connection[Any]) -> bool:
+def _is_silent(db: PatientConnection) -> bool:
     """Whether nothing has come unasked: what comes to an idle connection is its end."""
     if db.closed:
         return False

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from ascertain.errors import LedgerError, LedgerFull
 from ascertain.model.action import ActionRecord, EventRecord
+from ascertain.model.epoch import ONLY, Epoch
 from ascertain.rules.mac import Mac
 from ascertain.rules.tally import KEPT_S
 from ascertain.store.access import Access, first
@@ -99,7 +100,7 @@ class SqlLedger(ABC, Generic[D]):
         """Queries on this connection, in its transaction or outside of one."""
 
     @abstractmethod
-    def _wrote(self, batch: Batch) -> None:
+    def _wrote(self, batch: Batch, replies: Sequence[Reply | None]) -> None:
         """This has been committed."""
 
     @abstractmethod
@@ -179,7 +180,7 @@ class SqlLedger(ABC, Generic[D]):
             self._roll_back(db)
             if not self._is_written(db, work, replies):
                 return self._typed(error)
-        self._wrote(batch)
+        self._wrote(batch, replies)
         self._tally.written(batch.counts, batch.counts_written)
         return None
 
@@ -259,6 +260,21 @@ class SqlLedger(ABC, Generic[D]):
             counts: dict[str, int] = dict(run("count_open"))
             ((review, disputed),) = run("count_review")
         return {**counts, "review": review, "disputed": disputed}
+
+    @property
+    def epoch(self) -> Epoch:
+        """In which epoch of the ledger this process works."""
+        return ONLY
+
+    def epochs(self, limit: int = 10) -> list[Epoch]:
+        """Its epochs, the newest first; empty where the store has none."""
+        del limit
+        return []
+
+    def settle_epoch(self, epoch_id: str, by: str, now: float) -> bool:
+        """Vouch that nothing was lost before an epoch; False: there is nothing to vouch for."""
+        del epoch_id, by, now
+        return False
 
     def last_heartbeat(self) -> float | None:
         """When a worker was last seen; None: never, or not for a day."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ascertain.store.batch import Batch
 from ascertain.store.beside import Run
-from ascertain.store.ledger import Vitals
+from ascertain.store.ledger import Reply, Vitals
 from ascertain.store.place import path_of
 from ascertain.store.secret import given_secret
 from ascertain.store.sql_ledger import Meanwhile, SqlLedger
@@ -88,7 +89,8 @@ class SqliteLedger(SqlLedger[sqlite3.Connection]):
     def _asking(self, db: sqlite3.Connection) -> Run:
         return asking(db)
 
-    def _wrote(self, batch: Batch) -> None:
+    def _wrote(self, batch: Batch, replies: Sequence[Reply | None]) -> None:
+        del replies
         self._file.known_contracts.update(batch.new_contracts)
 
     def _make_room(self, db: sqlite3.Connection) -> None:

@@ -21,6 +21,7 @@ from ascertain.model.outcome import RETRYABLE_KINDS, Effect, Evidence, Kind, Out
 from ascertain.model.tables import By, Event, State, step, terminal
 from ascertain.rules.budget import last_send_at
 from ascertain.rules.decide import Decision, What
+from ascertain.rules.lost import PERHAPS_SENT
 
 NO_DUPLICATE_EFFECT = "NoDuplicateEffect"
 NO_LIE = "NoLie"
@@ -502,7 +503,7 @@ def approved_sends(record: ActionRecord, events: Sequence[EventRecord]) -> list[
             asked = detail.get("approval")
         elif event.reason == "approved" and event.by == By.PERSON and detail["approval"] == asked:
             holds[event.n] = detail["until"]
-        elif event.event == Event.SEND:
+        elif event.event == Event.SEND and event.reason != PERHAPS_SENT:
             by = detail.get("approved_in")
             if by not in holds or event.at >= holds[by]:
                 story = f"attempt {event.attempt} was sent without an approval that held"

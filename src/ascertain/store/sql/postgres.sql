@@ -251,5 +251,44 @@ UNION ALL
 SELECT 'function ' || p.proname, p.prosrc
 FROM pg_proc AS p JOIN pg_namespace AS s ON s.oid = p.pronamespace WHERE s.nspname = :schema;
 
+-- name: whereabouts
+-- Which history the server is in: the system's id, the timeline of its journal (null where it is a
+-- standby), the last commit that it replayed before it began to take writes, and the time.
+SELECT (SELECT system_identifier::text FROM pg_control_system()),
+    CASE WHEN pg_is_in_recovery() THEN NULL
+         ELSE ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint END,
+    extract(epoch FROM pg_last_xact_replay_timestamp())::double precision,
+    extract(epoch FROM clock_timestamp())::double precision;
+
+-- name: epochs (limit)
+SELECT id, n, system, timeline, why, began_at, kept_at, "by", missing, settled_at, settled_by
+FROM epoch ORDER BY n DESC LIMIT :limit;
+
+-- name: epoch_there (id)
+SELECT 1 FROM epoch WHERE id = :id;
+
+-- name: open_epoch (id, n, system, line, why, now, kept_at, by, missing)
+-- Writes nothing where somebody else has just opened it.
+INSERT INTO epoch (id, n, system, timeline, why, began_at, kept_at, "by", missing)
+VALUES (:id, :n, :system, :line, :why, :now, :kept_at, :by, :missing)
+ON CONFLICT DO NOTHING;
+
+-- name: miss (id, missing)
+UPDATE epoch SET missing = :missing WHERE id = :id AND missing = '';
+
+-- name: settle_epoch (id, by, now)
+UPDATE epoch SET settled_at = :now, settled_by = :by
+WHERE id = :id AND settled_by = '' AND why <> 'first' RETURNING n;
+
+-- name: stands_at (id, n)
+SELECT 1 FROM action WHERE id = :id AND n >= :n;
+
+-- name: session_of (tenant, id)
+-- What was projected of it before the newest epoch of the ledger is served no more.
+SELECT tenant, id, principal, version,
+    greatest(epoch, (SELECT e.id FROM epoch AS e WHERE e.why <> 'first' ORDER BY e.n DESC LIMIT 1)),
+    opened_at, seen_at, expires_at
+FROM session WHERE tenant = :tenant AND id = :id;
+
 -- name: server_time
 SELECT extract(epoch FROM clock_timestamp())::double precision;
