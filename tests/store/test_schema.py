@@ -142,7 +142,9 @@ def test_references_known_before_claims_were_kept_are_claimed_by_who_has_them(tm
     answered = submit(ledger, confirm(stored("i2"), "T1"), Advanced).record
     lost = submit(ledger, lose(stored("i3")), Advanced).record
     with writer(ledger) as db:
-        for _, later in load_migrations("sqlite")[1:]:
+        for _, later in reversed(load_migrations("sqlite")[1:]):
+            for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", later):
+                db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
             for table in re.findall(r"^CREATE TABLE (\w+)", later, re.MULTILINE):
                 db.execute(f"DROP TABLE {table}")
         run(db, "put_meta", "schema", "1")

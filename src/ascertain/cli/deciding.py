@@ -15,7 +15,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.report.story import story_of
 from ascertain.report.why import why
 from ascertain.rules.cases import Verdict
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import Clock
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.registry import Registry
 from ascertain.runtime.verdict import resolve
@@ -52,7 +52,7 @@ OPTIONS: dict[str, str] = {
 def judge(
     ledger: Ledger,
     record: ActionRecord,
-    clock: LedgerClock,
+    clock: Clock,
     *,
     confirmed: str | None,
     not_done: bool,
@@ -84,7 +84,7 @@ def judge(
 
 
 @contextmanager
-def writing(ledger: Ledger, clock: LedgerClock) -> Generator[Hands]:
+def writing(ledger: Ledger, clock: Clock) -> Generator[Hands]:
     """What writes to this ledger, for as long as one command takes."""
     hands = Hands(ledger, Registry(), clock=clock)
     try:
@@ -95,7 +95,7 @@ def writing(ledger: Ledger, clock: LedgerClock) -> Generator[Hands]:
 
 def decided(
     ledger: Ledger,
-    clock: LedgerClock,
+    clock: Clock,
     write: Callable[[Hands], ActionRecord],
     *,
     as_json: bool,

@@ -15,7 +15,7 @@ from ascertain.cli.deciding import (
 from ascertain.cli.ledgers import opened
 from ascertain.cli.options import DEFAULT_LEDGER, ActionId, AsJson, LedgerUrl, examples
 from ascertain.report.reading import find_one
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 
 EPILOG = examples(
     "ascertain resolve 019ad2f0c1 --confirmed T900",
@@ -42,10 +42,9 @@ def command(
     still be alive, or what it sent may still be on its way. What was refused for a while is ended
     by "not done", and may be wished anew.
     """
-    clock = LedgerClock()
     with opened(ledger) as found:
         return judge(
-            found, find_one(found, id), clock, confirmed=confirmed, not_done=not_done,
+            found, find_one(found, id), clock_of(found), confirmed=confirmed, not_done=not_done,
             too_many=too_many, undone=undone, turn_back=turn_back, kept=kept,
             evidence=evidence, as_json=as_json,
         )  # fmt: skip
