@@ -346,7 +346,9 @@ class LedgerNewer(LedgerError):
     """The ledger was written by a newer release of ascertain."""
 
     code = "ledger_newer"
-    next_step = "Upgrade this installation; older code never touches a newer ledger."
+    next_step = (
+        "Upgrade this installation; the ledger does not let code of this age write any more."
+    )
 
 
 class LedgerClosed(LedgerError):

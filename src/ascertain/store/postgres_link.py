@@ -18,8 +18,9 @@ from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError, LedgerMis
 from ascertain.store import secret as secrets
 from ascertain.store.beside import Run
 from ascertain.store.postgres_errors import ledger_error
+from ascertain.store.postgres_online import migrate_online
 from ascertain.store.postgres_place import PostgresPlace
-from ascertain.store.postgres_schema import check_schema, migrate
+from ascertain.store.postgres_schema import check_schema, make, newest, schema_of
 from ascertain.store.postgres_session import Manners, PostgresSession, Rows
 
 MAX_READERS = 4
@@ -42,7 +43,7 @@ class PostgresLink:
     def _begin_anew(self) -> None:
         self._lock = threading.Lock()
         self._pool = threading.Condition()
-        self._writer = PostgresSession(self.place, Manners(writes=True, wait_s=self._wait_s))
+        self._writer = PostgresSession(self.place, Manners(True, self._wait_s, newest()))
         self._is_open = False
         self._idle: list[PostgresSession] = []
         self._lent: list[PostgresSession] = []
@@ -170,6 +171,7 @@ class PostgresLink:
                     session.drop()
                     raise
             self._is_open = True
+            session.again = lambda: check_schema(session.run, self.place)
         return self._writer
 
     def _prepare(self, session: PostgresSession) -> bytes:
@@ -182,7 +184,7 @@ class PostgresLink:
         if not self._makes:
             raise LedgerMissing(f"There is no ledger at {self.place.shown}.")
         session.do("BEGIN")
-        before = migrate(session, self.place)
+        before = make(session, self.place)
         if before == 0:
             session.run("put_meta", "secret_id", secrets.secret_id(self._new_secret()))
         session.do("COMMIT")
@@ -222,10 +224,15 @@ class PostgresLink:
             finally:
                 self._writer.roll_back()
 
-    def migrate(self) -> None:
-        """Make the ledger, or bring it to this release's schema, in one transaction."""
+    def migrate(self, *, wait_s: float) -> None:
+        """Make the ledger, or bring it to this release's schema while others work on it.
+
+        :param wait_s: how long each step may try.
+        """
         with self.lone_session() as session:
-            self._make(session)
+            if schema_of(session.run, self.place) == 0:
+                self._make(session)
+            migrate_online(session, self.place, wait_s=wait_s)
 
     # --------------------------------------------------------------------------------------- fork
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import select
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,10 +31,12 @@ class Manners(NamedTuple):
 
     :param writes: it is the one that writes. :param wait_s: how long a lock is waited for, and how
         long a server that was there before.
+    :param knows: the last migration that its release knows; who writes says so to the others.
     """
 
     writes: bool
     wait_s: float
+    knows: int = 0
 
 
 class PostgresSession:
@@ -46,6 +48,8 @@ class PostgresSession:
         self._db: psycopg.Connection[Any] | None = None
         self._mark = 0  # names our side of the connection at the server
         self._was_there = False
+        self.again: Callable[[], object] | None = None
+        """Looks, after each connecting, whether the ledger still is one to work with."""
 
     # ---------------------------------------------------------------------------------- life
 
@@ -102,6 +106,12 @@ class PostgresSession:
             db.close()
             raise
         self._db, self._was_there = db, True
+        if self.again is not None:
+            try:
+                self.again()
+            except BaseException:
+                self.drop()
+                raise
         return db
 
     def _settle(self, db: psycopg.Connection[Any]) -> None:
@@ -110,6 +120,8 @@ class PostgresSession:
         _execute(db, "settle", self._place.schema, *times)
         if not self._manners.writes:
             return
+        # Before it looks whether it may write, so that who shuts it out either is seen or sees it.
+        _execute(db, "write_as", self._place.schema, self._manners.knows)
         before, self._mark = self._mark, random.SystemRandom().getrandbits(62) + 1
         _execute(db, "mark_session", self._mark)
         if before:  # what it was doing has an end, before we look at what became of it
