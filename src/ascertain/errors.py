@@ -38,6 +38,7 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
         ├── LedgerCorrupt        not a ledger, or a damaged one
         ├── LedgerNewer          written by a newer release
         ├── LedgerClosed         used after ``close()``
+        ├── ArchiveUnusable      the file is no archive, or cannot be read or written
         └── IllegalTransition    a move that the transition table does not have
 
 Every class has a stable ``code``. Its docstring is the default message, so that the documentation
@@ -50,6 +51,7 @@ from typing import Any, ClassVar
 
 __all__ = [
     "ActionNotFound",
+    "ArchiveUnusable",
     "ArgumentsRemoved",
     "ArgumentsTooLarge",
     "AscertainError",
@@ -344,7 +346,9 @@ class LedgerNewer(LedgerError):
     """The ledger was written by a newer release of ascertain."""
 
     code = "ledger_newer"
-    next_step = "Upgrade this installation; older code never touches a newer ledger."
+    next_step = (
+        "Upgrade this installation; the ledger does not let code of this age write any more."
+    )
 
 
 class LedgerClosed(LedgerError):
@@ -352,6 +356,15 @@ class LedgerClosed(LedgerError):
 
     code = "ledger_closed"
     next_step = "Open the app again, or keep it open for as long as calls are made."
+
+
+class ArchiveUnusable(LedgerError):
+    """The file is no archive of actions, or it cannot be read or written."""
+
+    code = "archive_unusable"
+    next_step = (
+        "Name another file, or put this one right; nothing was removed that it does not hold."
+    )
 
 
 class IllegalTransition(LedgerError):

@@ -132,6 +132,7 @@ def test_connections_that_do_not_wait_for_the_disk(cli, well, monkeypatch):
         ({"sync_s": 0.25}, "durability", "ok", "took 250 ms just now"),
         ({"journal_bytes": 300 * 1024**2}, "size", "warn", "the journal takes 300 MiB"),
         ({"schema": 1, "newest_schema": 2}, "schema", "bad", "works with 2"),
+        ({"schema": 3, "newest_schema": 2}, "schema", "warn", "may go on with it"),
     ],
 )
 def test_what_a_store_says_of_itself_is_judged(well, changed, name, verdict, words):
@@ -207,7 +208,7 @@ def test_a_ledger_that_was_taken_off_its_log(cli, well, here):
 
 
 def test_a_ledger_of_a_newer_release(cli, well, here):
-    by_hand(here, "UPDATE meta SET value = '99' WHERE name = 'schema'")
+    by_hand(here, "UPDATE meta SET value = '99' WHERE name IN ('schema', 'oldest_writer')")
     found = examined(cli, code=5)
     assert "has schema 99" in found["ledger"]["sentence"]
     assert "Upgrade this installation" in found["ledger"]["next"]

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ import ascertain.demo
 from ascertain import Ascertain, Breaker, Budget
 from ascertain.cli.exits import MEANING
 from ascertain.cli.run import COMMANDS
+from ascertain.store.archive import Archive
+from ascertain.store.open import open_ledger
 from tests.cli import shop as shops
 from tests.cli.conftest import ASCERTAIN, ROOT
 from tests.cli.test_worker import hear
@@ -41,9 +44,19 @@ def project(here, ledger, monkeypatch):
     shutil.copy(RECORDING, here / "calls.jsonl")
     monkeypatch.setenv("ASCERTAIN_LEDGER", "sqlite:///ledger.db")
     monkeypatch.setenv("ID", ledger["review"])
+    archive(here / "archive.jsonl")
     for name, value in waiting().items():
         monkeypatch.setenv(name, value)
     return here
+
+
+def archive(path):
+    """Of what is old in the ledger, as an earlier run has left it."""
+    ledger = open_ledger("sqlite:///ledger.db")
+    with Archive(path, secret=ledger.secret()) as keep:
+        (batch,) = ledger.retain(closed_before=time.time(), keep=keep, at=time.time())
+    assert batch.removed
+    ledger.close()
 
 
 def waiting():

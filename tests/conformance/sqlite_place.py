@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ascertain.store.ids import new_id
 from ascertain.store.sqlite import SqliteLedger
-from ascertain.store.sqlite_file import QUERIES
+from ascertain.store.sqlite_queries import QUERIES
 
 
 @dataclass(frozen=True)

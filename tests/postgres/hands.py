@@ -6,7 +6,7 @@ import psycopg
 
 from ascertain.store.postgres_link import PostgresLink
 from ascertain.store.postgres_place import place_of
-from ascertain.store.postgres_schema import migrate
+from ascertain.store.postgres_schema import make
 from ascertain.store.postgres_session import PostgresSession
 from ascertain.store.secret import secret_id
 from tests.postgres import server
@@ -69,7 +69,7 @@ def make_older(url, secret, number=1):
     link = PostgresLink(place_of(url), secret=secret, wait_s=5.0, make=True)
     with link.lone_session() as session:
         session.do("BEGIN")
-        migrate(session, link.place, until=number)
+        make(session, link.place, until=number)
         session.run("put_meta", "secret_id", secret_id(secret))
         session.do("COMMIT")
     link.close()

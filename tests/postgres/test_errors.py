@@ -121,7 +121,7 @@ def test_a_ledger_that_is_not_there_is_not_made_by_those_who_only_read(url):
 
 def test_a_newer_ledger_is_left_alone(ledger, url):
     with hands.shell(url) as db:
-        db.execute("UPDATE meta SET value = '999' WHERE name = 'schema'")
+        db.execute("UPDATE meta SET value = '999' WHERE name IN ('schema', 'oldest_writer')")
     refused(url, LedgerNewer, "has schema 999")
 
 

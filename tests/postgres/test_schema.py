@@ -14,9 +14,9 @@ from ascertain.model.action import ActionRecord
 from ascertain.store.ledger import Advanced, Reserved
 from ascertain.store.postgres_place import place_of
 from ascertain.store.postgres_queries import FORMS, QUERIES
-from ascertain.store.postgres_schema import RULE_ROWS
 from ascertain.store.queries import load_queries
 from ascertain.store.rows import NULLABLE
+from ascertain.store.rule_rows import RULE_ROWS
 from ascertain.store.sqlite import SqliteLedger
 from ascertain.testing.conformance.samples import confirm, records, reserve_sent, submit, wanted
 from tests.postgres import hands

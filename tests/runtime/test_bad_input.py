@@ -213,8 +213,8 @@ def test_a_newer_ledger_is_left_alone(tmp_path):
     with sqlite3.connect(path) as db:
         tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")]
         assert "meta" in tables
-        db.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
-        assert db.total_changes == 1
+        db.execute("UPDATE meta SET value = '99' WHERE name IN ('schema', 'oldest_writer')")
+        assert db.total_changes == 2
     with pytest.raises(LedgerNewer, match="Upgrade"):
         Ascertain(f"sqlite:///{path}").open()
 

@@ -141,7 +141,7 @@ def test_another_transition_table_is_refused(filled, change):
 
 
 def test_a_newer_ledger_is_not_touched(filled):
-    shell(filled, "UPDATE meta SET value = '99' WHERE name = 'schema'")
+    shell(filled, "UPDATE meta SET value = '99' WHERE name IN ('schema', 'oldest_writer')")
     before = filled.read_bytes()
     error = refused(filled, LedgerNewer)
     assert "schema 99" in str(error)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import ascertain.store
+from ascertain.errors import LedgerNewer
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.tables import NOTES, RULES
 from ascertain.store.ledger import Advanced, ClaimBy, Contested, Reserved
@@ -16,7 +17,9 @@ from ascertain.store.rows import NULLABLE
 from ascertain.store.secret import secret_id
 from ascertain.store.sqlite import SqliteLedger
 from ascertain.store.sqlite_batch import _ADVANCE, _INSERT
-from ascertain.store.sqlite_file import QUERIES, migrate, run
+from ascertain.store.sqlite_queries import QUERIES, run
+from ascertain.store.sqlite_schema import migrate, newest
+from ascertain.store.steps import Step, oldest_writer_in, steps_of
 from ascertain.testing.conformance.samples import (
     claim,
     confirm,
@@ -50,6 +53,57 @@ def test_a_ledger_of_any_release_comes_to_the_schema_of_a_new_one(tmp_path, ledg
         latest = str(len(load_migrations("sqlite")))
         assert run(migrated, "get_meta", "schema").fetchone() == (latest,)
         assert sorted(run(migrated, "rules")) == sorted(run(fresh, "rules"))
+
+
+def migrate_further(path, oldest_writer):
+    """What a later release would add to the file, while others have it open."""
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        for table in ("action", "event", "payload", "chain", "member", "session"):
+            db.execute(f"ALTER TABLE {table} ADD COLUMN colour TEXT")
+        db.execute("INSERT INTO rule VALUES ('confirmed', 'paint', 'confirmed', 0)")
+        run(db, "put_meta", "schema", str(newest() + 1))
+        run(db, "put_meta", "oldest_writer", str(oldest_writer))
+
+
+def test_older_code_works_on_what_a_newer_release_added(tmp_path):
+    """Open already, or opened later, where the ledger says that code of this age may write."""
+    old = SqliteLedger(tmp_path / "ledger.db", secret=SECRET)
+    settled(old, "i1")
+    migrate_further(tmp_path / "ledger.db", newest())
+    late = SqliteLedger(tmp_path / "ledger.db", secret=SECRET)
+    for ledger, intent in ((old, "i2"), (late, "i3")):
+        assert len(ledger.events(settled(ledger, intent).id)) == 3
+    assert late.bury(closed_before=9e9) == 3
+    assert list(old.verify()) == []
+    for ledger in (old, late):
+        ledger.close()
+
+
+def test_older_code_is_refused_where_a_newer_release_took_something_away(tmp_path):
+    path = tmp_path / "ledger.db"
+    early = SqliteLedger(path, secret=SECRET)
+    early.secret()
+    early.close()
+    migrate_further(path, newest() + 1)
+    late = SqliteLedger(path, secret=SECRET)
+    with pytest.raises(LedgerNewer, match=f"knows up to {newest()}"):
+        late.secret()
+    late.close()
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+def test_a_migration_bears_older_writers_only_where_it_says_so(backend):
+    scripts = load_migrations(backend)
+    assert oldest_writer_in(scripts) < len(scripts)
+    assert oldest_writer_in([*scripts, (99, "ALTER TABLE action DROP COLUMN x;")]) == 99
+
+
+def test_the_steps_of_a_migration():
+    assert steps_of("-- About it.\nA;\nB;\n") == [Step("-- About it.\nA;\nB;\n", alone=False)]
+    script = "-- About it.\n\n-- step alone\nA;\n-- step\n-- Why.\nB;\n"
+    assert steps_of(script) == [
+        Step("\nA;\n", alone=True), Step("\n-- Why.\nB;\n", alone=False),
+    ]  # fmt: skip
 
 
 def test_the_columns_of_an_action_are_the_fields_of_its_record(ledger):
@@ -142,7 +196,9 @@ def test_references_known_before_claims_were_kept_are_claimed_by_who_has_them(tm
     answered = submit(ledger, confirm(stored("i2"), "T1"), Advanced).record
     lost = submit(ledger, lose(stored("i3")), Advanced).record
     with writer(ledger) as db:
-        for _, later in load_migrations("sqlite")[1:]:
+        for _, later in reversed(load_migrations("sqlite")[1:]):
+            for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", later):
+                db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
             for table in re.findall(r"^CREATE TABLE (\w+)", later, re.MULTILINE):
                 db.execute(f"DROP TABLE {table}")
         run(db, "put_meta", "schema", "1")

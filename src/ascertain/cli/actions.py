@@ -18,7 +18,7 @@ from ascertain.report.reading import is_observed, walk
 from ascertain.report.shown import shown_records
 from ascertain.report.story import record_as_dict
 from ascertain.report.words import many, span
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.store.ledger import Filter
 
 EPILOG = examples(
@@ -50,6 +50,7 @@ def command(
         raise UsageProblem(f"{state!r} is no state.", next_step=f"One of {', '.join(State)}.")
     query = Filter(session=session, tool=tool, state=state, open_only=only_open, review_only=review)
     with opened(ledger) as found:
+        now = clock_of(found)()
         fitting = (r for r in walk(found, query) if not (is_observed(r) and (only_open or review)))
         records = shown_records(found, list(islice(fitting, limit + 1)))
         url = found.url
@@ -57,17 +58,16 @@ def command(
     if as_json:
         put(f"{json_text({'actions': [record_as_dict(r) for r in records], 'more': more})}\n")
         return Exit.FINE
-    _print(records, url, more=more)
+    _print(records, url, now, more=more)
     return Exit.FINE
 
 
-def _print(records: list[ActionRecord], url: str, *, more: bool) -> None:
+def _print(records: list[ActionRecord], url: str, now: float, *, more: bool) -> None:
     paper = Paper()
     if not records:
         paper.line(f"No such actions in {url}.")
         paper.write()
         return
-    now = LedgerClock()()
     titles = ("ID", "STATE", "TOOL", "REFERENCE", "AGE", "NOTE")
     rows = [_row(record, now) for record in records]
     paper.table(titles, rows, keep=("ID", "STATE", "AGE", "NOTE"))

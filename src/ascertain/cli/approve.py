@@ -13,7 +13,7 @@ from ascertain.cli.options import DEFAULT_LEDGER, ActionId, AsJson, LedgerUrl, e
 from ascertain.model.action import ActionRecord
 from ascertain.report.reading import find_one
 from ascertain.runtime.approving import approve, decline, release
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.runtime.hands import Hands
 
 EPILOG = examples(
@@ -52,7 +52,6 @@ def command(
             "Say exactly one of --digest DIGEST, --decline and --release.",
             next_step="ascertain approve --help",
         )
-    clock = LedgerClock()
     with opened(ledger) as found:
         record = find_one(found, id)
 
@@ -63,4 +62,4 @@ def command(
                 return decline(hands, record.id, by=by, why=evidence)
             return release(hands, record.id, by=by)
 
-        return decided(found, clock, write, as_json=as_json)
+        return decided(found, clock_of(found), write, as_json=as_json)

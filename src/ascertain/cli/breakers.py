@@ -14,7 +14,7 @@ from ascertain.cli.paper import Cell, Paper
 from ascertain.model.breaker import BreakerRecord, Circuit
 from ascertain.report.breakers import as_dict, sentence_of
 from ascertain.report.words import ago
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.registry import Registry
 
@@ -37,8 +37,8 @@ def command(
     """
     if close is not None and not by.strip():
         raise UsageProblem("--close needs --by NAME.", next_step="ascertain breakers --help")
-    clock = LedgerClock()
     with opened(ledger) as found:
+        clock = clock_of(found)
         if close is not None:
             hands = Hands(found, Registry(), clock=clock)
             try:

@@ -12,7 +12,7 @@ from ascertain.report.left import left_said
 from ascertain.report.timeline import MARKS, Bar, Timeline, timeline_of
 from ascertain.report.wishes import Wish, find_wish
 from ascertain.report.words import ago, clock, day_and_time, span
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.runtime.durations import seconds
 
 EPILOG = examples("ascertain chain chat-42", "ascertain chain chat-42/turn-7 --json")
@@ -26,8 +26,8 @@ def command(
 
     A turn is found by its session's index; a chain among the actions made since --since.
     """
-    now = LedgerClock()()
     with opened(ledger) as found:
+        now = clock_of(found)()
         wish = find_wish(found, id, now - (seconds(since, "--since") or 0.0))
         line = timeline_of(found, wish, now, width=WIDTH)
     if as_json:

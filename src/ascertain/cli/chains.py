@@ -14,7 +14,7 @@ from ascertain.cli.paper import Cell, Paper
 from ascertain.report.wishes import Wish, recent
 from ascertain.report.words import many, span
 from ascertain.rules.project import WorkflowState
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.runtime.durations import seconds
 
 EPILOG = examples(
@@ -53,8 +53,8 @@ def command(
         raise UsageProblem(
             f"{state!r} is no state.", next_step=f"One of {', '.join(WorkflowState)}."
         )
-    now = LedgerClock()()
     with opened(ledger) as found:
+        now = clock_of(found)()
         seen = recent(found, now - (seconds(since, "--since") or 0.0))
         url = found.url
     fitting = [w for w in seen.wishes if state in (None, w.state) and (w.is_open or not only_open)]

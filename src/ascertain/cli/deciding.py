@@ -18,7 +18,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.report.story import story_of
 from ascertain.report.why import why
 from ascertain.rules.cases import Verdict
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import Clock
 from ascertain.runtime.hands import Hands
 from ascertain.runtime.registry import Registry
 from ascertain.runtime.verdict import resolve
@@ -92,9 +92,7 @@ def with_word(command: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
-def judge(
-    ledger: Ledger, record: ActionRecord, clock: LedgerClock, word: Word, *, as_json: bool
-) -> int:
+def judge(ledger: Ledger, record: ActionRecord, clock: Clock, word: Word, *, as_json: bool) -> int:
     """Write a verdict, and show what is known now.
 
     :raises UsageProblem: not exactly one.
@@ -113,7 +111,7 @@ def judge(
 
 
 @contextmanager
-def writing(ledger: Ledger, clock: LedgerClock) -> Generator[Hands]:
+def writing(ledger: Ledger, clock: Clock) -> Generator[Hands]:
     """What writes to this ledger, for as long as one command takes."""
     hands = Hands(ledger, Registry(), clock=clock)
     try:
@@ -124,7 +122,7 @@ def writing(ledger: Ledger, clock: LedgerClock) -> Generator[Hands]:
 
 def decided(
     ledger: Ledger,
-    clock: LedgerClock,
+    clock: Clock,
     write: Callable[[Hands], ActionRecord],
     *,
     as_json: bool,

@@ -15,7 +15,7 @@ from ascertain.cli.ledgers import opened
 from ascertain.cli.options import DEFAULT_LEDGER, LedgerUrl, examples
 from ascertain.cli.out import put
 from ascertain.report.export import COLUMNS, Selection, as_cells, exported
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.runtime.durations import seconds
 from ascertain.store.ledger import Filter
 
@@ -47,13 +47,13 @@ def command(
     if as_csv and as_json:
         raise UsageProblem("--csv or --json, not both.", next_step="ascertain export --help")
     back_s = seconds(since, "--since")
-    now = LedgerClock()()
-    selection = Selection(
-        query=Filter(session=session, chain=chain, tool=tool),
-        since_at=None if back_s is None else now - back_s,
-        principals=principals,
-    )
     with opened(ledger) as found:
+        now = clock_of(found)()
+        selection = Selection(
+            query=Filter(session=session, chain=chain, tool=tool),
+            since_at=None if back_s is None else now - back_s,
+            principals=principals,
+        )
         lines = exported(found, selection, now)
         _write_table(lines) if as_csv else _write_lines(lines)
     return Exit.FINE

@@ -11,6 +11,7 @@ from ascertain.cli.options import DEFAULT_LEDGER, ENVIRONMENT, AsJson, examples
 from ascertain.cli.out import put
 from ascertain.cli.paper import Paper
 from ascertain.report.words import many
+from ascertain.runtime.durations import seconds
 from ascertain.store.migrating import Plan, apply, plan, verify
 from ascertain.store.open import shown_url
 
@@ -24,15 +25,19 @@ def command(
     url: Annotated[
         str, typer.Argument(metavar="URL", envvar=ENVIRONMENT, help="Where the ledger lies.")
     ] = DEFAULT_LEDGER,
-    do: Annotated[bool, typer.Option("--apply", help="Do it, in one transaction.")] = False,
+    do: Annotated[bool, typer.Option("--apply", help="Do it; others may go on working.")] = False,
+    wait: Annotated[
+        str, typer.Option(metavar="TIME", help="How long each step may try to get the tables.")
+    ] = "60s",
     as_json: AsJson = False,
 ) -> int:
     """Show what has to be done to a ledger's tables; do it with --apply; compare with a new one.
 
     Exit code 1: something has to be done, or the tables are not as this release makes them. A file
-    is also migrated by whoever opens it; a ledger in PostgreSQL only by this command.
+    is also migrated by whoever opens it; a ledger in PostgreSQL only by this command: in steps that
+    hold up no call, and go on where a killed one stopped.
     """
-    found = apply(url) if do else plan(url)
+    found = apply(url, wait_s=seconds(wait, "--wait") or 0.0) if do else plan(url)
     left = plan(url) if do else found
     differences = verify(url) if left.schema == left.newest else []
     if as_json:
@@ -62,7 +67,7 @@ def _print(url: str, found: Plan, left: Plan, differences: list[str], *, done: b
     for sentence in differences:
         paper.line(("differs ", "bad"), sentence)
     if left.steps:
-        rest = f"{many(len(left.steps), 'migration')} to do; --apply does it in one transaction"
+        rest = f"{many(len(left.steps), 'migration')} to do; --apply does it"
     elif differences:
         rest = "the tables are not as this release makes them: was something changed by hand?"
     else:

@@ -15,7 +15,7 @@ from ascertain.cli.paper import Cell, Paper
 from ascertain.errors import ContractError
 from ascertain.report.observed import ObserveReport, observe_report
 from ascertain.report.words import day_and_time, many, span
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.runtime.durations import seconds
 
 EPILOG = examples(
@@ -43,9 +43,9 @@ def command(
 
     The exit code is 1 where guarding would have changed something.
     """
-    now = LedgerClock()()
-    start = None if since is None else _moment(since, now)
     with opened(ledger) as found:
+        now = clock_of(found)()
+        start = None if since is None else _moment(since, now)
         report = observe_report(found, now, start)
     if as_json:
         put(f"{json_text(report.as_dict())}\n")

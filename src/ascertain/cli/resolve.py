@@ -6,7 +6,7 @@ from ascertain.cli.deciding import Word, judge, with_word
 from ascertain.cli.ledgers import opened
 from ascertain.cli.options import DEFAULT_LEDGER, ActionId, AsJson, LedgerUrl, examples
 from ascertain.report.reading import find_one
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 
 EPILOG = examples(
     "ascertain resolve 019ad2f0c1 --confirmed T900",
@@ -28,6 +28,5 @@ def command(
     still be alive, or what it sent may still be on its way. What was refused for a while is ended
     by "not done", and may be wished anew.
     """
-    clock = LedgerClock()
     with opened(ledger) as found:
-        return judge(found, find_one(found, id), clock, word, as_json=as_json)
+        return judge(found, find_one(found, id), clock_of(found), word, as_json=as_json)

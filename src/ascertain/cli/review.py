@@ -19,7 +19,7 @@ from ascertain.report.reading import find_one
 from ascertain.report.words import ago, day_and_time, many, span
 from ascertain.rules.cases import in_review
 from ascertain.runtime.cases import assign
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.runtime.durations import seconds
 from ascertain.store.ledger import Ledger
 
@@ -61,8 +61,8 @@ def command(
     A case has an owner, a deadline and the verdicts that what is known permits. The list is sorted
     by deadline; it exits with 1 if a case is overdue.
     """
-    clock = LedgerClock()
     with opened(ledger) as found:
+        clock = clock_of(found)
         if what is What.LIST:
             return _list(sorted(cases(found, clock()), key=_urgency), found, as_json=as_json)
         if id is None:

@@ -38,6 +38,7 @@ COMMANDS = {
     "breakers": "Which tools are closed for automatic sends.",
     "export": "Actions, keys and receipts; personal data masked.",
     "worker": "Take up open actions until told to stop.",
+    "retain": "Archive old actions, and remove them.",
     "migrate": "Bring a ledger to this release's tables.",
     "epochs": "Where a ledger's history may have broken off.",
     "top": "Watch what waits and who works on it.",

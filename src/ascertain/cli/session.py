@@ -18,7 +18,7 @@ from ascertain.report.wishes import Member, Wish, of_session
 from ascertain.report.words import ago, clock, many, span
 from ascertain.rules import texts
 from ascertain.rules.texts import clean
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 
 EPILOG = examples(
     "ascertain session chat-42",
@@ -37,8 +37,8 @@ def command(
     as_json: AsJson = False,
 ) -> int:
     """Show a session: its wishes, what the person is told of each, and what it remembers."""
-    now = LedgerClock()()
     with opened(ledger) as found:
+        now = clock_of(found)()
         wishes = of_session(found, id)
         tenants = dict.fromkeys(wish.first.tenant for wish in wishes)
         read = (context_of(found, tenant, id, now) for tenant in tenants)

@@ -14,7 +14,7 @@ from ascertain.cli.paper import Cell, Paper
 from ascertain.report.conversations import Conversation, conversations
 from ascertain.report.wishes import recent
 from ascertain.report.words import many, span
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.runtime.durations import seconds
 
 EPILOG = examples("ascertain sessions", "ascertain sessions --open --since 30d --json")
@@ -30,8 +30,8 @@ def command(
     as_json: AsJson = False,
 ) -> int:
     """List sessions, the one that changed last first. Reads the actions made since --since."""
-    now = LedgerClock()()
     with opened(ledger) as found:
+        now = clock_of(found)()
         seen = recent(found, now - (seconds(since, "--since") or 0.0))
         url = found.url
     fitting = [one for one in conversations(seen) if one.open or not only_open]

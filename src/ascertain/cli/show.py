@@ -16,7 +16,7 @@ from ascertain.report.reading import find_one, is_observed
 from ascertain.report.reasons import sentence_of
 from ascertain.report.story import Moment, Story, holder_is_gone, story_of
 from ascertain.report.words import ago, clock, day_and_time, many, sender_words
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 
 _LONGEST_JSON = 600
 EPILOG = examples("ascertain show 019ad2f0c1", "ascertain show 019ad2f0c1 --json")
@@ -28,7 +28,7 @@ def command(id: ActionId, ledger: LedgerUrl = DEFAULT_LEDGER, as_json: AsJson = 
     Arguments that the tool's contract redacts are masked, in what came back too.
     """
     with opened(ledger) as found:
-        story = story_of(found, find_one(found, id), LedgerClock()())
+        story = story_of(found, find_one(found, id), clock_of(found)())
     if as_json:
         put(f"{json_text(story.as_dict())}\n")
         return Exit.FINE
@@ -142,7 +142,8 @@ def timeline(paper: Paper, story: Story) -> None:
     """What happened to an action, event by event."""
     paper.blank()
     if not story.moments:
-        paper.line(("Its events have been removed; this is what was kept of it.", "quiet"))
+        removed = story.removed[0].upper() + story.removed[1:]
+        paper.line((f"{removed}; this is what was kept of it.", "quiet"))
         return
     paper.line(("Timeline", "title"))
     rows: list[list[Cell]] = []

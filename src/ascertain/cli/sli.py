@@ -14,7 +14,7 @@ from ascertain.cli.paper import Cell, Paper
 from ascertain.report.sli import OBJECTIVE, Tally, Window, windows
 from ascertain.report.wishes import Found, recent
 from ascertain.report.words import many
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.runtime.durations import seconds
 
 EPILOG = examples("ascertain sli", "ascertain sli --window 1h,6h,3d --json")
@@ -35,8 +35,8 @@ def command(
     errors come faster than the objective allows (burn rate above 1).
     """
     wanted = _windows(window)
-    now = LedgerClock()()
     with opened(ledger) as found:
+        now = clock_of(found)()
         seen = recent(found, now - max(length for _, length in wanted))
         url = found.url
     measured = windows(seen, wanted, now)

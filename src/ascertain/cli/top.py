@@ -21,7 +21,7 @@ from ascertain.report.breakers import sentence_of
 from ascertain.report.top import WHAT, Top, look, used
 from ascertain.report.words import clock, many, span
 from ascertain.report.workers import Health, Seen
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 
 EPILOG = examples(
     "ascertain top",
@@ -58,8 +58,8 @@ def command(
     one page is printed. It reads what is open and never what is closed.
     """
     url = where if "://" in where else load_app(where).url
-    now = LedgerClock()
     with opened(url) as ledger:
+        now = clock_of(ledger)
         if as_json:
             put(f"{json_text(look(ledger, now()).as_dict())}\n")
         elif once or not sys.stdout.isatty():

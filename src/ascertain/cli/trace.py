@@ -10,7 +10,7 @@ from ascertain.cli.out import put
 from ascertain.cli.paper import Cell, Paper
 from ascertain.report.trace import QUESTIONS, Traced, trace
 from ascertain.report.wishes import find_wish
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 from ascertain.runtime.durations import seconds
 
 EPILOG = examples("ascertain trace chat-42", "ascertain trace chat-42/turn-7 --json")
@@ -24,8 +24,8 @@ def command(
     Answers five questions about every call of it, from the ledger alone. Exit code 1: an answer
     says that something is wrong.
     """
-    now = LedgerClock()()
     with opened(ledger) as found:
+        now = clock_of(found)()
         wish = find_wish(found, id, now - (seconds(since, "--since") or 0.0))
         traced = trace(found, wish, now)
     wrong = any(answer.fine is False for one in traced for answer in one.answers)

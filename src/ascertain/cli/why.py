@@ -10,7 +10,7 @@ from ascertain.cli.paper import Paper
 from ascertain.report.reading import find_one
 from ascertain.report.story import story_of
 from ascertain.report.why import why
-from ascertain.runtime.clock import LedgerClock
+from ascertain.runtime.clock import clock_of
 
 EPILOG = examples("ascertain why 019ad2f0c1")
 
@@ -18,7 +18,7 @@ EPILOG = examples("ascertain why 019ad2f0c1")
 def command(id: ActionId, ledger: LedgerUrl = DEFAULT_LEDGER, as_json: AsJson = False) -> int:
     """Say in one sentence which rule led to an action's state, and what comes next."""
     with opened(ledger) as found:
-        said = why(story_of(found, find_one(found, id), LedgerClock()()))
+        said = why(story_of(found, find_one(found, id), clock_of(found)()))
     if as_json:
         put(f"{json_text(said.as_dict())}\n")
         return Exit.FINE

@@ -31,6 +31,13 @@ def vital_checks(vitals: Vitals, *, server: bool = False) -> Iterator[Check]:
 def _schema(vitals: Vitals) -> Check:
     if vitals.schema == vitals.newest_schema:
         return ok("schema", f"The ledger has schema {vitals.schema}, the newest.")
+    if vitals.schema > vitals.newest_schema:
+        return warn(
+            "schema",
+            f"The ledger has schema {vitals.schema}, of a newer release; this one knows "
+            f"{vitals.newest_schema} and may go on with it.",
+            "Upgrade this installation before the next release takes away what it needs.",
+        )
     return bad(
         "schema",
         f"The ledger has schema {vitals.schema}; this release works with {vitals.newest_schema}.",

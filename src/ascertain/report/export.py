@@ -71,6 +71,8 @@ def _line(story: Story, who: str) -> dict[str, Any]:
         "said": story.told,
         "events": [moment.as_dict() for moment in story.moments],
         "removed": not story.moments,
+        "archived_at": None if story.burial is None else iso(story.burial.at),
+        "archive": None if story.burial is None else story.burial.archive,
     }
 
 

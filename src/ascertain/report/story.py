@@ -19,7 +19,7 @@ from ascertain.report.upcoming import Upcoming, upcoming
 from ascertain.report.words import MOVES, WHO, day_and_time, iso
 from ascertain.rules import texts
 from ascertain.runtime import sender
-from ascertain.store.ledger import Ledger
+from ascertain.store.ledger import Burial, Ledger
 
 BORN = "nothing"
 
@@ -84,6 +84,7 @@ class Story:
     """All there is to say about one action.
 
     :param asked: what a person is asked to approve, where the action waits for that.
+    :param burial: how its history was removed from the ledger; None: it was not.
     All of it is masked as the contract says (see :mod:`ascertain.report.shown`).
 
     :param arguments: what was to be sent. :param result: what came back.
@@ -100,6 +101,17 @@ class Story:
     told: dict[str, str]
     now: float
     asked: AskedFor | None = None
+    burial: Burial | None = None
+
+    @property
+    def removed(self) -> str:
+        """What became of its events, as people say it; empty where they are there."""
+        if self.moments:
+            return ""
+        if self.burial is None or self.burial.archive is None:
+            return "its events have been removed"
+        when = "" if self.burial.at is None else f" on {day_and_time(self.burial.at)}"
+        return f"it was archived{when} in {self.burial.archive}"
 
     def as_dict(self) -> dict[str, Any]:
         contract = self.contract
@@ -113,6 +125,7 @@ class Story:
             "next": self.upcoming.as_dict(),
             "say": self.told,
             **({} if self.asked is None else {"approval": self.asked.as_dict()}),
+            **({} if self.burial is None else {"removed": burial_as_dict(self.burial)}),
         }
 
 
@@ -134,6 +147,7 @@ def story_of(ledger: Ledger, record: ActionRecord, now: float) -> Story:
         told={} if contract is None or is_observed(record) else told(record, contract),
         now=now,
         asked=asked_for(ledger, record, contract, seen.arguments),
+        burial=ledger.burial(record.id) if record.terminal else None,
     )
 
 
@@ -153,6 +167,11 @@ def record_as_dict(record: ActionRecord) -> dict[str, Any]:
     values["head"] = record.head.hex()
     values["open"] = record.open
     return values
+
+
+def burial_as_dict(burial: Burial) -> dict[str, Any]:
+    """How its history was removed, as plain JSON."""
+    return {"at": burial.at, "at_utc": iso(burial.at), "archive": burial.archive}
 
 
 def moment_of(event: EventRecord, seen: Shown) -> Moment:

@@ -81,7 +81,7 @@ def _because(story: Story, last: Moment | None) -> str:
     state = _state(story)
     if last is None:
         said = lowered(sentence_of(story.record.reason))
-        return f"is {state}, and its events have been removed: {said}"
+        return f"is {state}, and {story.removed}: {said}"
     event = last.event
     because = lowered(last.sentence)
     rule_why = last.rule.why if last.rule is not None else "by a rule that this release lacks"

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ascertain.store.ledger import Ledger
 
 
 class Clock(Protocol):
@@ -19,7 +22,7 @@ class Clock(Protocol):
 
 
 class LedgerClock:
-    """Anchored wall time."""
+    """Anchored wall time of this host."""
 
     __slots__ = ("_offset",)
 
@@ -51,13 +54,32 @@ class SharedClock:
         return self._offset + time.clock_gettime(_STEADY)
 
     def _anchored(self) -> float:
-        """Half-way between question and answer is when the server looked."""
+        """Half-way between question and answer is when the server looked.
+
+        A first question that took long had to connect as well: then it is asked again.
+        """
+        offset, took_s = self._asked()
+        return offset if took_s < _QUICK_S else self._asked()[0]
+
+    def _asked(self) -> tuple[float, float]:
+        """What to add to the steady clock, and how long the answer took."""
         asked_at = time.clock_gettime(_STEADY)
         told = self._ask()
         answered_at = time.clock_gettime(_STEADY)
         if told is None:
-            return time.time() - answered_at
-        return told - (asked_at + answered_at) / 2
+            return time.time() - answered_at, 0.0
+        return told - (asked_at + answered_at) / 2, answered_at - asked_at
 
 
+def clock_of(ledger: Ledger) -> Clock:
+    """The clock that judges what is in this ledger: ages, leases, deadlines. Anchored at once.
+
+    :raises LedgerError: its server was asked for the time, and did not tell.
+    """
+    clock = SharedClock(ledger.now)
+    clock()
+    return clock
+
+
+_QUICK_S = 0.02
 _STEADY: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

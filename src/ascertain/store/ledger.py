@@ -11,7 +11,7 @@ Time is an argument. JSON is opaque. No operation reads a clock or holds a trans
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.breaker import BreakerRecord
@@ -40,6 +40,9 @@ from ascertain.model.operations import (
 )
 from ascertain.model.session import Kept, Memory, Remembered, SessionRecord
 
+if TYPE_CHECKING:
+    from ascertain.store.retaining import Keep
+
 __all__ = [
     "Advance",
     "Advanced",
@@ -47,6 +50,7 @@ __all__ = [
     "Beside",
     "Blocked",
     "Breakers",
+    "Burial",
     "Chains",
     "Claim",
     "ClaimBy",
@@ -62,6 +66,7 @@ __all__ = [
     "Reply",
     "Reserve",
     "Reserved",
+    "Retained",
     "Take",
     "Taken",
     "Told",
@@ -82,6 +87,30 @@ class Filter(NamedTuple):
     review_only: bool = False
     before_id: str | None = None
     limit: int = 100
+
+
+class Burial(NamedTuple):
+    """How an action was removed.
+
+    :param at: when, on the ledger's clock; None: that is not known.
+    :param archive: where it is kept, as whoever removed it named the file; None: nowhere.
+    """
+
+    at: float | None
+    archive: str | None
+
+
+class Retained(NamedTuple):
+    """What became of one batch of old actions.
+
+    :param removed: those that are tombstones now, as they were before.
+    :param damaged: one sentence for each thing that does not hold; these actions are left alone.
+    :param undoable: how many were left because they may still be undone.
+    """
+
+    removed: tuple[ActionRecord, ...]
+    damaged: tuple[str, ...]
+    undoable: int
 
 
 class Contexts(Protocol):
@@ -269,6 +298,26 @@ class Ledger(Protocol):
 
     def bury(self, *, closed_before: float, limit: int = 1000) -> int:
         """Reduce closed actions to tombstones (identity, state, reference); returns how many."""
+        ...
+
+    def old(self, *, closed_before: float) -> Iterator[list[ActionRecord]]:
+        """The actions that :meth:`retain` would remove, oldest first, in pages."""
+        ...
+
+    def retain(
+        self, *, closed_before: float, keep: Keep | None, at: float | None, limit: int | None = None
+    ) -> Iterator[Retained]:
+        """Keep closed actions elsewhere, then reduce them to tombstones; batch by batch.
+
+        Only what has ended before then altogether: the action, its chain, its session, the time
+        within which it may be undone. Each batch is kept before anything of it is removed.
+
+        :raises LedgerError: it could not be kept, or not be removed; the rest is as it was.
+        """
+        ...
+
+    def burial(self, action_id: str) -> Burial | None:
+        """How the action was removed; None: it was not."""
         ...
 
     def secret(self) -> bytes:

@@ -17,10 +17,11 @@ from ascertain.store.queries import migration_titles
 from ascertain.store.secret import given_secret
 from ascertain.store.sqlite import SqliteLedger
 from ascertain.store.sqlite_errors import typed
-from ascertain.store.sqlite_file import migrate as migrate_file
-from ascertain.store.sqlite_file import schema_of as schema_of_file
+from ascertain.store.sqlite_schema import migrate as migrate_file
+from ascertain.store.sqlite_schema import schema_of as schema_of_file
 
-_WAIT_S = 15.0
+WAIT_S = 60.0
+_CONNECT_WAIT_S = 15.0
 
 
 class Plan(NamedTuple):
@@ -48,15 +49,17 @@ def plan(url: str) -> Plan:
         return _plan("sqlite", schema_of_file(db, path), str(path))
 
 
-def apply(url: str, *, secret: bytes | None = None) -> Plan:
-    """Do what has to be done, in one transaction; returns what it was.
+def apply(url: str, *, secret: bytes | None = None, wait_s: float = WAIT_S) -> Plan:
+    """Do what has to be done; returns what it was. In PostgreSQL others may go on working.
 
     :param secret: as for a ledger; a new one in PostgreSQL needs it.
+    :param wait_s: how long each step in PostgreSQL may try to get hold of the tables.
+    :raises LedgerLocked: it did not; what is done stays, and the next time goes on from it.
     """
     before = plan(url)
     if is_postgres(url):
         with _linked(url, secret=secret) as link:
-            link.migrate()
+            link.migrate(wait_s=wait_s)
     else:
         ledger = SqliteLedger(path_of(url), secret=secret)
         ledger.secret()  # opening a file brings it to the newest schema
@@ -86,7 +89,9 @@ def _plan(backend: str, schema: int, place: str) -> Plan:
 
 @contextlib.contextmanager
 def _linked(url: str, *, secret: bytes | None = None) -> Generator[PostgresLink]:
-    link = PostgresLink(place_of(url), secret=given_secret(secret), wait_s=_WAIT_S, make=True)
+    link = PostgresLink(
+        place_of(url), secret=given_secret(secret), wait_s=_CONNECT_WAIT_S, make=True
+    )
     try:
         yield link
     finally:

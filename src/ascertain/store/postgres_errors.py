@@ -23,7 +23,8 @@ EVENT_RULE = "event_by_rule"
 _DISK_FULL = "53100"
 _READ_ONLY = "25006"
 _NO_PRIVILEGE = "42501"
-_WAITED_TOO_LONG = frozenset({"55P03", "57014"})
+_NOT_LOCKED = "55P03"
+_WAITED_TOO_LONG = frozenset({_NOT_LOCKED, "57014"})
 _MET_ANOTHER = frozenset({"40P01", "40001"})
 _SERVER_GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
 _NOT_A_LEDGER = frozenset({"42P01", "42703", "3F000"})
@@ -66,6 +67,14 @@ def is_passing(error: Exception) -> bool:
         return False
     stale = found.sqlstate == _STALE_PLAN and "cached plan" in str(found)
     return stale or found.sqlstate in _MET_ANOTHER or is_lost(found)
+
+
+def is_held(error: Exception) -> bool:
+    """Whether somebody else held what was needed, so that it may go through later."""
+    import psycopg
+
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    return state == _NOT_LOCKED or state in _MET_ANOTHER
 
 
 def ledger_error(error: psycopg.Error, shown: str) -> LedgerError:

@@ -21,8 +21,9 @@ from ascertain.store import secret as secrets
 from ascertain.store.beside import Run
 from ascertain.store.epochs import Acknowledged, epochs, meet
 from ascertain.store.postgres_errors import ledger_error
+from ascertain.store.postgres_online import migrate_online
 from ascertain.store.postgres_place import PostgresPlace
-from ascertain.store.postgres_schema import check_schema, migrate
+from ascertain.store.postgres_schema import check_schema, make, newest, schema_of
 from ascertain.store.postgres_session import Manners, PostgresSession, Rows
 
 MAX_READERS = 4
@@ -48,8 +49,7 @@ class PostgresLink:
     def _begin_anew(self) -> None:
         self._lock = threading.Lock()
         self._pool = threading.Condition()
-        manners = Manners(writes=True, wait_s=self._wait_s, met=self._met)
-        self._writer = PostgresSession(self.place, manners)
+        self._writer = PostgresSession(self.place, Manners(True, self._wait_s, newest()))
         self._is_open = False
         self._idle: list[PostgresSession] = []
         self._lent: list[PostgresSession] = []
@@ -123,10 +123,10 @@ class PostgresLink:
             found = [one for one in epochs(session.run, _NEWEST) if one.id == epoch.id]
             self._epoch = found[0] if found else epoch
 
-    def _met(self, run: Run) -> None:
+    def _met_again(self) -> None:
         """A new connection that writes: what stood in another history is known no more."""
-        if not self._is_open:
-            return  # it is looked at when the ledger is opened
+        run = self._writer.run
+        check_schema(run, self.place)
         self.known_contracts.clear()
         self._epoch = meet(run, self._epoch, self.acknowledged, self._name)
         self.acknowledged = Acknowledged()
@@ -211,6 +211,7 @@ class PostgresLink:
                     session.drop()
                     raise
             self._is_open = True
+            session.again = self._met_again
         return self._writer
 
     def _prepare(self, session: PostgresSession) -> bytes:
@@ -223,7 +224,7 @@ class PostgresLink:
         if not self._makes:
             raise LedgerMissing(f"There is no ledger at {self.place.shown}.")
         session.do("BEGIN")
-        before = migrate(session, self.place)
+        before = make(session, self.place)
         if before == 0:
             session.run("put_meta", "secret_id", secrets.secret_id(self._new_secret()))
         session.do("COMMIT")
@@ -263,10 +264,15 @@ class PostgresLink:
             finally:
                 self._writer.roll_back()
 
-    def migrate(self) -> None:
-        """Make the ledger, or bring it to this release's schema, in one transaction."""
+    def migrate(self, *, wait_s: float) -> None:
+        """Make the ledger, or bring it to this release's schema while others work on it.
+
+        :param wait_s: how long each step may try.
+        """
         with self.lone_session() as session:
-            self._make(session)
+            if schema_of(session.run, self.place) == 0:
+                self._make(session)
+            migrate_online(session, self.place, wait_s=wait_s)
 
     # --------------------------------------------------------------------------------------- fork
 

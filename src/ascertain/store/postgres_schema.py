@@ -6,29 +6,32 @@ import random
 from collections.abc import Iterable, Mapping
 
 from ascertain.errors import LedgerCorrupt, LedgerError, LedgerNewer
-from ascertain.model.tables import NOTES, RULES
 from ascertain.store.beside import Run
 from ascertain.store.postgres_errors import EVENT_RULE
 from ascertain.store.postgres_place import PostgresPlace
 from ascertain.store.postgres_session import PostgresSession
 from ascertain.store.queries import load_migrations
+from ascertain.store.rule_rows import RULE_ROWS, are_ours
+from ascertain.store.steps import in_one, oldest_writer_in
 
-RULE_ROWS = sorted(
-    (
-        rule.start.value if rule.start else "",
-        rule.event.value,
-        rule.end.value,
-        int(rule.unless_final),
-    )
-    for rule in RULES + NOTES
-)
 _OWN = frozenset({"meta", "action", "event", "rule"})
 _MIGRATING = "migrate"
 
 
+def migrations() -> list[tuple[int, str]]:
+    """This release's migrations: number and script, in order."""
+    return load_migrations("postgres")
+
+
 def newest() -> int:
     """The number of this release's last migration."""
-    return len(load_migrations("postgres"))
+    return len(migrations())
+
+
+def oldest_writer(run: Run) -> int | None:
+    """The migration that whoever writes must know at least; None: the ledger does not say."""
+    rows = run("get_meta", "oldest_writer")
+    return int(rows[0][0]) if rows else None
 
 
 def schema_of(run: Run, place: PostgresPlace) -> int:
@@ -51,22 +54,26 @@ def schema_of(run: Run, place: PostgresPlace) -> int:
 def check_schema(run: Run, place: PostgresPlace) -> bool:
     """Whether the ledger is as this release needs it; False: there is none yet.
 
-    :raises LedgerNewer: a newer release wrote it. :raises LedgerError: it has to be migrated.
+    A newer one is so too where it says that a release of this age may still write.
+
+    :raises LedgerNewer: it does not say so. :raises LedgerError: it has to be migrated.
     :raises LedgerCorrupt: something else is there, or its transition table is another one.
     """
     schema, latest = schema_of(run, place), newest()
     if schema == 0:
         return False
     if schema > latest:
-        raise LedgerNewer(
-            f"The ledger {place.shown} has schema {schema}; this release knows up to {latest}."
-        )
+        oldest = oldest_writer(run)
+        if oldest is None or oldest > latest:
+            raise LedgerNewer(
+                f"The ledger {place.shown} has schema {schema}; this release knows up to {latest}."
+            )
     if schema < latest:
         raise LedgerError(
             f"The ledger {place.shown} has schema {schema}; this release works with {latest}.",
             next_step="`ascertain migrate URL` shows what has to be done, and does it.",
         )
-    if sorted(run("rules")) != RULE_ROWS:
+    if not are_ours(run("rules"), is_newer=schema > latest):
         raise LedgerCorrupt(
             f"The transition table in the ledger {place.shown} is not the one of this release.",
             next_step="Use the release that wrote it; the table changes only by a migration.",
@@ -74,22 +81,26 @@ def check_schema(run: Run, place: PostgresPlace) -> bool:
     return True
 
 
-def migrate(session: PostgresSession, place: PostgresPlace, *, until: int | None = None) -> int:
-    """Bring the ledger to this release's schema, in the caller's transaction; one at a time.
+def make(session: PostgresSession, place: PostgresPlace, *, until: int | None = None) -> int:
+    """Make a ledger where there is none, in the caller's transaction; one at a time.
 
-    :returns: the number that it had before.
+    :param until: as a release that knew migrations up to this one.
+    :returns: the schema that was found; not 0: somebody else was quicker.
     """
     session.run("lock_names", f'["{_MIGRATING} {place.schema}"]')
     before = schema_of(session.run, place)
     if not session.run("schema_there", place.schema):
         session.script(f"CREATE SCHEMA {place.schema}")
-    for number, script in load_migrations("postgres")[before:until]:
-        session.script(script)
+    if before:
+        return before
+    wanted = migrations()[:until]
+    for number, script in wanted:
+        session.script(in_one(script))
         session.run("put_meta", "schema", str(number))
-    if before < newest():
-        for row in RULE_ROWS:
-            session.run("put_rule", *row)
-        session.script(rule_script())
+    session.run("put_meta", "oldest_writer", str(oldest_writer_in(wanted)))
+    for row in RULE_ROWS:
+        session.run("put_rule", *row)
+    session.script(rule_script())
     return before
 
 
@@ -100,7 +111,7 @@ def differences(session: PostgresSession, place: PostgresPlace) -> list[str]:
     session.do("BEGIN")
     try:
         session.run("move_to", fresh.schema)
-        migrate(session, fresh)
+        make(session, fresh)
         wanted: dict[str, str] = dict(session.run("catalog", fresh.schema))
     finally:
         session.roll_back()

@@ -7,11 +7,9 @@ import select
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascertain.errors import LedgerUnreachable
-from ascertain.store.beside import Run
 from ascertain.store.postgres_errors import connect_error, is_lost, ledger_error
 from ascertain.store.postgres_place import PostgresPlace
 from ascertain.store.postgres_queries import TELLS, form
@@ -33,12 +31,12 @@ class Manners(NamedTuple):
 
     :param writes: it is the one that writes. :param wait_s: how long a lock is waited for, and how
         long a server that was there before.
-    :param met: looks at the server behind a new connection, before anything else is asked of it.
+    :param knows: the last migration that its release knows; who writes says so to the others.
     """
 
     writes: bool
     wait_s: float
-    met: Callable[[Run], None] | None = None
+    knows: int = 0
 
 
 class PostgresSession:
@@ -50,6 +48,8 @@ class PostgresSession:
         self._db: PatientConnection | None = None
         self._mark = 0  # names our side of the connection at the server
         self._was_there = False
+        self.again: Callable[[], object] | None = None
+        """Looks, after each connecting, whether the ledger still is one to work with."""
 
     # ---------------------------------------------------------------------------------- life
 
@@ -108,6 +108,15 @@ class PostgresSession:
             db.close()
             raise
         self._db, self._was_there = db, True
+        try:
+            if self.again is not None:
+                self.again()
+        except psycopg.Error as error:
+            self.drop()
+            raise ledger_error(error, shown) from error
+        except BaseException:
+            self.drop()
+            raise
         return db
 
     def _settle(self, db: PatientConnection) -> None:
@@ -116,13 +125,13 @@ class PostgresSession:
         _execute(db, "settle", self._place.schema, *times)
         if not self._manners.writes:
             return
+        # Before it looks whether it may write, so that who shuts it out either is seen or sees it.
+        _execute(db, "write_as", self._place.schema, self._manners.knows)
         before, self._mark = self._mark, random.SystemRandom().getrandbits(62) + 1
         _execute(db, "mark_session", self._mark)
         if before:  # what it was doing has an end, before we look at what became of it
             _execute(db, "end_session", before)
             _execute(db, "session_ended", before)
-        if self._manners.met is not None:
-            self._manners.met(partial(_execute, db))
 
     # ------------------------------------------------------------------------------- statements
 

@@ -25,6 +25,7 @@ from ascertain.store.fleet import LedgerFleet
 from ascertain.store.ledger import (
     Advanced,
     Breakers,
+    Burial,
     Chains,
     Contexts,
     Filter,
@@ -32,12 +33,14 @@ from ascertain.store.ledger import (
     Operation,
     Reply,
     Reserved,
+    Retained,
     Taken,
 )
+from ascertain.store.retaining import Keep, old, retain
 from ascertain.store.rows import to_record
 from ascertain.store.seal import chain_mac
 from ascertain.store.tally import Tally, put
-from ascertain.store.upkeep import bury, verify
+from ascertain.store.upkeep import verify
 
 _BEATS_KEPT_S = 24 * 3600.0
 _AFTER_ALL_IDS = "~"
@@ -292,7 +295,30 @@ class SqlLedger(ABC, Generic[D]):
 
         What does not verify is left as it is, and so is what is disputed or under review.
         """
-        return bury(self._access, self._mac(), closed_before, limit)
+        batches = self.retain(closed_before=closed_before, keep=None, at=None, limit=limit)
+        return sum(len(batch.removed) for batch in batches)
+
+    def old(self, *, closed_before: float) -> Iterator[list[ActionRecord]]:
+        """The actions that :meth:`retain` would remove, oldest first, in pages."""
+        return old(self._access, closed_before)
+
+    def retain(
+        self, *, closed_before: float, keep: Keep | None, at: float | None, limit: int | None = None
+    ) -> Iterator[Retained]:
+        """Keep closed actions elsewhere, then reduce them to tombstones; batch by batch.
+
+        :param keep: where to, such as an :class:`~ascertain.store.archive.Archive`.
+        :param at: the time on the ledger's clock; the tombstones say it.
+        """
+        return retain(
+            self._access, self._mac(), closed_before=closed_before, keep=keep, at=at, limit=limit
+        )
+
+    def burial(self, action_id: str) -> Burial | None:
+        """How the action was removed; None: it was not."""
+        with self._access.asking() as run:
+            row = first(run("tombstone_of", action_id))
+        return Burial(row[4], row[5]) if row else None
 
     def heartbeat(self, owner: str, now: float) -> None:
         """A worker says that it is alive."""

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ascertain.store.beside import Run
-from ascertain.store.sqlite_file import LedgerFile, run
+from ascertain.store.sqlite_file import LedgerFile
+from ascertain.store.sqlite_queries import run
 
 
 def asking(db: sqlite3.Connection) -> Run:

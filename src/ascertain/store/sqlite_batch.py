@@ -10,7 +10,7 @@ from ascertain.store.batch import Batch
 from ascertain.store.rows import RowStatement, Values, plain
 from ascertain.store.seal import EventRow
 from ascertain.store.sqlite_access import asking
-from ascertain.store.sqlite_file import QUERIES, insert_many
+from ascertain.store.sqlite_queries import QUERIES, insert_many
 
 _INSERT = RowStatement(QUERIES["insert_action"])
 _ADVANCE = RowStatement(QUERIES["advance"], "before_n", "before_fence")

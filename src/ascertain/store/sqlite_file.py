@@ -7,36 +7,20 @@ not hold. So all connections are closed just before a fork; whoever needs one op
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
 from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError, LedgerLocked, LedgerNewer
-from ascertain.model.tables import NOTES, RULES
 from ascertain.store import secret as secrets
-from ascertain.store.queries import load_migrations, load_queries
-from ascertain.store.rows import COLUMNS
+from ascertain.store.rule_rows import are_ours
 from ascertain.store.sqlite_errors import ledger_error, typed
-
-QUERIES = {
-    name: query.expanded(action=COLUMNS)
-    for name, query in load_queries("queries.sql", "sqlite.sql").items()
-}
-# With `?` and not `?1`, which some releases of Python take for a name, and warn each time.
-_FORMS = {
-    name: (query.placed("?"), query.picker())
-    for name, query in QUERIES.items()
-    if query.parameters != ("*",)
-}
-
-_VALUES = re.compile(r"VALUES\s*(\([^()]*\))")
-_SIZES = (64, 16, 4, 1)  # of few columns each: some releases of SQLite bind 999 values at most
+from ascertain.store.sqlite_queries import run
+from ascertain.store.sqlite_schema import migrate, newest, schema_of
 
 MAX_READERS = 8
 _CACHED_STATEMENTS = 512
@@ -44,41 +28,6 @@ _CHECKPOINT_PAGES = 4000
 _WAL_BYTES_KEPT = 64 * 1024 * 1024
 _FIRST_PAUSE_S = 0.0002
 _LONGEST_PAUSE_S = 0.004
-
-_RULE_ROWS = sorted(
-    (
-        rule.start.value if rule.start else "",
-        rule.event.value,
-        rule.end.value,
-        int(rule.unless_final),
-    )
-    for rule in RULES + NOTES
-)
-
-
-def run(db: sqlite3.Connection, name: str, *values: object) -> sqlite3.Cursor:
-    """Run a named query with the values of its parameters, in the order that it announces."""
-    text, pick = _FORMS[name]
-    return db.execute(text, values if pick is None else pick(values))
-
-
-def insert_many(db: sqlite3.Connection, name: str, rows: Sequence[Sequence[object]]) -> None:
-    """Run a named INSERT, whose parameters appear in order, for all of the rows.
-
-    Many rows to a statement, in few sizes, which stay in the cache of statements.
-    """
-    done, left = 0, len(rows)
-    for size in _SIZES:
-        while left >= size:
-            text = _many_rows(name, size)
-            db.execute(text, [value for row in rows[done : done + size] for value in row])
-            done, left = done + size, left - size
-
-
-@cache
-def _many_rows(name: str, size: int) -> str:
-    """The text of a named INSERT with so many groups of values."""
-    return _VALUES.sub(lambda found: "VALUES " + ", ".join([found[1]] * size), _FORMS[name][0])
 
 
 class LedgerFile:
@@ -226,7 +175,8 @@ class LedgerFile:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
-        if sorted(run(db, "rules")) != _RULE_ROWS:
+        is_newer = schema_of(db, self.path) > newest()
+        if not are_ours(run(db, "rules").fetchall(), is_newer=is_newer):
             raise LedgerCorrupt(
                 f"The transition table in the ledger {self.path} is not the one of this release.",
                 next_step="Use the release that wrote it; the table changes only by a migration.",
@@ -256,12 +206,15 @@ class LedgerFile:
         db.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
 
     def _is_current(self, db: sqlite3.Connection) -> bool:
-        schema, latest = schema_of(db, self.path), len(load_migrations("sqlite"))
+        schema, latest = schema_of(db, self.path), newest()
         if schema > latest:
-            raise LedgerNewer(
-                f"The ledger {self.path} has schema {schema}; this release knows up to {latest}."
-            )
-        return schema == latest
+            oldest = run(db, "get_meta", "oldest_writer").fetchone()
+            if oldest is None or int(oldest[0]) > latest:
+                raise LedgerNewer(
+                    f"The ledger {self.path} has schema {schema}; this release knows up to "
+                    f"{latest}."
+                )
+        return schema >= latest
 
     def _migrate(self, db: sqlite3.Connection) -> None:
         if self._is_current(db):  # somebody else was quicker
@@ -330,45 +283,6 @@ class LedgerFile:
             self._forked_open = True
             _never_touched.extend(db for db in inherited if db is not None)
         self._begin_anew()
-
-
-def schema_of(db: sqlite3.Connection, path: Path) -> int:
-    """The number of the last migration of this file; 0 for an empty one.
-
-    :raises LedgerCorrupt: a database of something else.
-    """
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not tables:
-        return 0
-    row = None
-    if {"meta", "action", "event", "rule"} <= tables:
-        row = run(db, "get_meta", "schema").fetchone()
-    if row is None or not row[0].isdecimal():
-        raise LedgerCorrupt(
-            f"The file {path} is a database, but not a ledger.",
-            next_step="Correct the ledger's URL; a ledger has a file of its own.",
-        )
-    return int(row[0])
-
-
-def migrate(db: sqlite3.Connection, *, since: int, until: int | None = None) -> None:
-    """Run the migrations after ``since``, inside the caller's transaction."""
-    for number, script in load_migrations("sqlite")[since:until]:
-        for statement in _statements(script):
-            db.execute(statement)
-        run(db, "put_meta", "schema", str(number))
-    insert_many(db, "put_rule", _RULE_ROWS)
-
-
-def _statements(script: str) -> Iterator[str]:
-    pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
-        if line.rstrip().endswith(";") and sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""
-    if pending.strip():
-        raise ValueError("The last statement of a migration is not complete.")
 
 
 # ------------------------------------------------------------------------------------------- fork

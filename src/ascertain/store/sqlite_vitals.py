@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 from ascertain.store.ledger import Vitals
-from ascertain.store.queries import load_migrations
 from ascertain.store.sqlite_errors import free_bytes, typed
-from ascertain.store.sqlite_file import LedgerFile, schema_of
+from ascertain.store.sqlite_file import LedgerFile
+from ascertain.store.sqlite_schema import newest, schema_of
 
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 _FORCED = frozenset({"full", "extra"})  # in a WAL, `normal` loses the last commits with the power
@@ -34,7 +34,7 @@ def vitals(file: LedgerFile) -> Vitals:
         free_pages = int(_pragma(db, "freelist_count"))
     return Vitals(
         schema=schema,
-        newest_schema=len(load_migrations("sqlite")),
+        newest_schema=newest(),
         journal=journal,
         synchronous=synchronous,
         durable=journal in _KEPT and synchronous in _FORCED,

@@ -8,6 +8,7 @@ import pytest
 
 from ascertain import State, Step
 from ascertain.model.chain import Direction
+from ascertain.store.archive import Archive, verified
 from tests.requirements.order import PROVIDERS, settle, states
 
 pytestmark = pytest.mark.every_ledger
@@ -43,6 +44,25 @@ def test_req_U17_an_old_chain_that_is_run_again_finds_its_tombstones_and_sends_n
     row = stored.execute("SELECT principal, name, plan, direction FROM chain").fetchone()
     stored.close()
     assert row == ("", "", "", "forward"), "whose wish it was is forgotten; its direction is not"
+
+
+def test_req_U17_what_was_archived_is_told_as_it_was_and_not_sent_again(
+    shop, world, order, tmp_path
+):
+    """A replay of a known call: same id, state, reference and facts; an archive that proves it."""
+    ledger = shop.app.ledger
+    wish = shop.fulfil(order)
+    before, facts = states(wish), wish.facts()
+    with Archive(tmp_path / "old.jsonl", secret=ledger.secret()) as keep:
+        batches = ledger.retain(closed_before=shop.app.hands.clock() + 1, keep=keep, at=1.0)
+        removed = [record for batch in batches for record in batch.removed]
+    assert len(removed) == 4
+    again = shop.fulfil(order)
+    assert (again.id, states(again), again.facts()) == (wish.id, before, facts)
+    assert sends(world, order) == 4
+    lines = list(verified(tmp_path / "old.jsonl", ledger.secret()))
+    assert {line.action_id for line in lines} == {record.id for record in removed}
+    assert [sentence for line in lines for sentence in line.wrong] == []
 
 
 def test_req_U17_an_old_chain_that_went_back_sends_nothing_forward(shop, world, order):

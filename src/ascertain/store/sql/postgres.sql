@@ -207,6 +207,40 @@ WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_p
 -- Waits until it has.
 SELECT pg_advisory_lock(:lock), pg_advisory_unlock(:lock);
 
+-- name: write_as (schema, version)
+-- Whoever writes says what it knows, for as long as its connection lives.
+SELECT pg_advisory_lock_shared(hashtext('ascertain writes ' || :schema), :version::int);
+
+-- name: older_writers (schema, version)
+SELECT held.objid::bigint, held.pid, coalesce(who.application_name, '')
+FROM pg_locks AS held LEFT JOIN pg_stat_activity AS who ON who.pid = held.pid
+WHERE held.locktype = 'advisory' AND held.objsubid = 2 AND held.granted
+  AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND held.classid::bigint = hashtext('ascertain writes ' || :schema)::bigint & 4294967295
+  AND held.objid::bigint < :version
+ORDER BY held.pid;
+
+-- name: begin_migrating (schema)
+SELECT pg_try_advisory_lock(hashtextextended('ascertain migrates ' || :schema, 0));
+
+-- name: end_migrating (schema)
+SELECT pg_advisory_unlock(hashtextextended('ascertain migrates ' || :schema, 0));
+
+-- name: be_patient (lock_ms, statement_ms)
+SELECT set_config('lock_timeout', :lock_ms::text, false),
+    set_config('statement_timeout', :statement_ms::text, false);
+
+-- name: half_made (schema)
+-- Indexes that somebody was killed over.
+SELECT quote_ident(c.relname) FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+JOIN pg_namespace AS s ON s.oid = c.relnamespace WHERE s.nspname = :schema AND NOT i.indisvalid;
+
+-- name: long_transactions
+SELECT pid, application_name, extract(epoch FROM clock_timestamp() - xact_start)::double precision
+FROM pg_stat_activity
+WHERE datname = current_database() AND xact_start IS NOT NULL AND pid <> pg_backend_pid()
+ORDER BY xact_start LIMIT 3;
+
 -- name: tables (schema)
 SELECT tablename FROM pg_tables WHERE schemaname = :schema;
 

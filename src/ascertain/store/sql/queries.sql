@@ -18,7 +18,9 @@ WHERE id = :id AND n = :before_n AND fence = :before_fence;
 UPDATE action SET state = :state WHERE id = :id AND n = :n AND fence = :fence;
 
 -- name: insert_event (action_id, n, start, event, end, by, reason, attempt, fence, at, detail, hash, stand, covers)
-INSERT INTO event VALUES
+INSERT INTO event
+(action_id, n, start, event, "end", "by", reason, attempt, fence, at, detail, hash, stand, covers)
+VALUES
 (:action_id, :n, :start, :event, :end, :by, :reason, :attempt, :fence, :at, :detail, :hash, :stand, :covers);
 
 -- name: put_lookalike (action_id, tenant, tool, fields)
@@ -203,7 +205,7 @@ SELECT body, salt FROM payload WHERE action_id = :action_id AND what = :what;
 SELECT json FROM contract WHERE digest = :digest;
 
 -- name: tombstone_of (action_id)
-SELECT n, head, stand, seal FROM tombstone WHERE action_id = :action_id;
+SELECT n, head, stand, seal, buried_at, archive FROM tombstone WHERE action_id = :action_id;
 
 -- name: ids_after (after_id, limit)
 SELECT id FROM action WHERE id > :after_id ORDER BY id LIMIT :limit;
@@ -216,12 +218,19 @@ SELECT action_id FROM payload WHERE action_id NOT IN (SELECT id FROM action)
 UNION
 SELECT action_id FROM tombstone WHERE action_id NOT IN (SELECT id FROM action);
 
--- name: closed (closed_before, limit)
--- An action of a chain only once the whole chain has ended: until then it may have to be undone.
+-- name: closed (first_id, last_id, closed_before)
+-- Those among these that are old: an action of a chain only once the whole chain has ended (until then
+-- it may have to be undone), one of a session that remembers only once that has ended.
 SELECT id FROM action AS candidate
-WHERE updated_at < :closed_before AND (final = 1 OR state IN ('confirmed', 'compensated'))
+WHERE id >= :first_id AND id <= :last_id
+  AND updated_at < :closed_before AND (final = 1 OR state IN ('confirmed', 'compensated'))
   AND due_at IS NULL AND review IS NULL AND disputed = 0
-  AND id NOT IN (SELECT action_id FROM tombstone)
+  AND NOT EXISTS (SELECT 1 FROM tombstone WHERE action_id = candidate.id)
+  AND NOT EXISTS (
+    SELECT 1 FROM session AS s
+    WHERE s.tenant = candidate.tenant AND s.id = candidate.session
+      AND s.cleared_at IS NULL AND s.expires_at >= :closed_before
+  )
   AND (chain = '' OR NOT EXISTS (
     SELECT 1 FROM member JOIN action AS other ON other.id = member.action_id
     WHERE member.chain = candidate.chain
@@ -230,7 +239,7 @@ WHERE updated_at < :closed_before AND (final = 1 OR state IN ('confirmed', 'comp
     UNION ALL
     SELECT 1 FROM chain AS planned WHERE planned.id = candidate.chain AND planned.due_at IS NOT NULL
   ))
-LIMIT :limit;
+ORDER BY id;
 
 -- name: bury_chain (id)
 -- What says whose wish it was and with which arguments; its steps and its direction stay.
@@ -245,9 +254,9 @@ UPDATE action SET principal = '', handle = NULL, lease_owner = NULL, lease_until
     suspect = ''
 WHERE id = :id;
 
--- name: bury_seal (action_id, n, head, stand, seal)
-INSERT INTO tombstone (action_id, n, head, stand, seal)
-VALUES (:action_id, :n, :head, :stand, :seal);
+-- name: bury_seal (action_id, n, head, stand, seal, buried_at, archive)
+INSERT INTO tombstone (action_id, n, head, stand, seal, buried_at, archive)
+VALUES (:action_id, :n, :head, :stand, :seal, :buried_at, :archive);
 
 -- name: bury_events (action_id)
 DELETE FROM event WHERE action_id = :action_id;
@@ -336,14 +345,17 @@ DELETE FROM tally WHERE at < :before;
 
 -- name: insert_chain (id, tenant, principal, session, name, ordinal, wish, wish_zh, plan, created_at, direction, reason, turned_at, stopped_at, due_at, owner)
 -- A step of a chain whose code is its plan says anew until when, and who is at work on it.
-INSERT INTO chain VALUES (:id, :tenant, :principal, :session, :name, :ordinal, :wish, :wish_zh, :plan,
+INSERT INTO chain (id, tenant, principal, session, name, ordinal, wish, wish_zh, plan,
+    created_at, direction, reason, turned_at, stopped_at, due_at, owner)
+VALUES (:id, :tenant, :principal, :session, :name, :ordinal, :wish, :wish_zh, :plan,
     :created_at, :direction, :reason, :turned_at, :stopped_at, :due_at, :owner)
 ON CONFLICT (id) DO UPDATE SET due_at = excluded.due_at, owner = excluded.owner
 WHERE chain.plan = '' AND chain.direction = 'forward' AND chain.stopped_at IS NULL
   AND excluded.due_at IS NOT NULL;
 
 -- name: insert_member (chain, action_id, step, position, weight, after, undoes, kept)
-INSERT INTO member VALUES (:chain, :action_id, :step, :position, :weight, :after, :undoes, :kept)
+INSERT INTO member (chain, action_id, step, position, weight, after, undoes, kept)
+VALUES (:chain, :action_id, :step, :position, :weight, :after, :undoes, :kept)
 ON CONFLICT DO NOTHING;
 
 -- name: chain_by_id (id)

@@ -19,6 +19,7 @@ from ascertain.testing.conformance.leases import LeaseRules
 from ascertain.testing.conformance.moves import ByHandRules, MoveRules
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.reserving import ReserveRules
+from ascertain.testing.conformance.retaining import RetainRules
 from ascertain.testing.conformance.vitals import VitalRules
 
 
@@ -33,6 +34,7 @@ class StoreConformance(
     ChainStoreRules,
     ContextRules,
     BurialRules,
+    RetainRules,
     SecretRules,
     CrowdRules,
     DifferentialRules,

@@ -3,6 +3,7 @@
 
 ALTER TABLE session ADD COLUMN held bigint NOT NULL DEFAULT 0;
 
+-- step
 UPDATE session SET held = (
     SELECT coalesce(sum(bytes), 0) FROM context
     WHERE context.tenant = session.tenant AND context.session = session.id

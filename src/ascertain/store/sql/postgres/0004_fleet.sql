@@ -1,9 +1,15 @@
 -- Many workers: what is due is found by tenant and tool, so that none of them holds up the others;
 -- providers' rates and counts of the last minutes are shared by all who use the ledger.
 
-DROP INDEX action_due;
-CREATE INDEX action_due ON action (tenant, tool, due_at, id) WHERE due_at IS NOT NULL;
+-- step alone
+CREATE INDEX CONCURRENTLY IF NOT EXISTS action_due_of_tool ON action (tenant, tool, due_at, id)
+    WHERE due_at IS NOT NULL;
 
+-- step
+DROP INDEX action_due;
+ALTER INDEX action_due_of_tool RENAME TO action_due;
+
+-- step
 -- How often a provider may be spoken to, and what of it is taken just now. `usage` is JSON, read and
 -- written in one piece by the rules of turns.
 CREATE TABLE rate (
@@ -13,9 +19,11 @@ CREATE TABLE rate (
     usage    text NOT NULL
 );
 
+-- step
 -- When a worker said that it was ending.
 ALTER TABLE heartbeat ADD COLUMN ended_at double precision;
 
+-- step
 -- What happened in each second, by tool: for people who watch, and no evidence of anything.
 CREATE TABLE tally (
     at   bigint NOT NULL,

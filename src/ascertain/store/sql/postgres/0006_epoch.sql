@@ -1,4 +1,6 @@
 -- Epochs: where the history of this ledger may have broken off and gone on as another one.
+--
+-- oldest writer: 4
 
 CREATE TABLE epoch (
     n          bigint PRIMARY KEY,
