@@ -37,13 +37,26 @@ def test_it_says_its_fields_before_there_is_any():
     thing, priced = family()
     assert is_dataclass(priced)
     assert [item.name for item in fields(priced)] == ["name", "price"]
-    assert fields(thing) == ()
+    assert not is_dataclass(thing)
 
 
-def test_a_kind_is_made_after_its_base_was_looked_at():
+def test_one_without_fields_may_be_made():
     thing, priced = family()
-    assert fields(thing) == ()
+    assert isinstance(thing(), thing)
+    with pytest.raises(TypeError, match="Thing has no fields"):
+        thing(name="mouse")
     assert priced(name="mouse").price == 1
+
+
+def test_each_kind_of_one_base_has_its_own_fields():
+    thing, priced = family()
+
+    class Weighed(thing):
+        grams: int
+
+    assert priced(name="mouse").price == 1
+    assert [item.name for item in fields(Weighed)] == ["grams"]
+    assert Weighed(grams=5).grams == 5
 
 
 def test_what_has_fields_is_not_extended():

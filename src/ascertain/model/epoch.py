@@ -73,5 +73,3 @@ def only() -> Epoch:
 
 class OfEpoch(Beside):
     """What blocks a send that was decided in another epoch than the one that it would go into."""
-
-    __slots__ = ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from inspect import get_annotations
 from typing import Any, Final, dataclass_transform
 
-_FINISHING: Final = threading.RLock()
+_FINISHING: Final = threading.Lock()
 _BY_POSITION: Final = set[type]()
 
 
@@ -15,8 +15,8 @@ class _Fields:
     """``__dataclass_fields__`` of a class that is not finished yet: asked for, it is."""
 
     def __get__(self, _: object, owner: type[Record]) -> dict[str, Any]:
-        if owner is Record:
-            raise AttributeError("__dataclass_fields__")
+        if not get_annotations(owner):
+            raise AttributeError("__dataclass_fields__")  # a base of records, and none itself
         _finish(owner)
         found: dict[str, Any] = owner.__dict__["__dataclass_fields__"]
         return found
@@ -41,15 +41,16 @@ class Record:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kind: Any = type(self)
-        _finish(kind)
-        kind.__init__(self, *args, **kwargs)  # now the class's own
+        if get_annotations(kind):
+            _finish(kind)
+            kind.__init__(self, *args, **kwargs)  # now the class's own
+        elif args or kwargs:
+            raise TypeError(f"{kind.__name__} has no fields")
 
 
 def _finish(cls: type[Record]) -> None:
-    # Reentrant: a class is finished after its bases. Another thread may meet the class in the
-    # middle of it: it has Record's __init__ and waits here, or its own, which is complete. A base
-    # without fields leaves Record's to the kinds of it.
+    # Another thread may meet the class in the middle of it: it has Record's __init__ and waits
+    # here, or its own, which is complete.
     with _FINISHING:
         if "__dataclass_fields__" not in cls.__dict__:
-            by_keyword = cls not in _BY_POSITION
-            dataclass(frozen=True, kw_only=by_keyword, init=bool(get_annotations(cls)))(cls)
+            dataclass(frozen=True, kw_only=cls not in _BY_POSITION)(cls)
