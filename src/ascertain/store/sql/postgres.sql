@@ -100,6 +100,11 @@ WHERE id = :id
   AND (:tools IS NULL OR tool IN (SELECT jsonb_array_elements_text(:tools::jsonb)))
 FOR NO KEY UPDATE;
 
+-- name: holders (now)
+-- What is leased is due when its lease ends: a backlog that is due is passed over in the index.
+SELECT DISTINCT lease_owner FROM action
+WHERE due_at IS NOT NULL AND due_at > :now AND lease_until > :now;
+
 -- name: due_of_gone (gone, now, tools, limit)
 -- Locked after they are put in order: one that somebody else is just taking is left out. As in
 -- `holders`, a backlog is passed over in the index.

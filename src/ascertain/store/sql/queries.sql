@@ -83,11 +83,6 @@ SELECT {action} FROM action WHERE session = :session AND tenant = :tenant AND ca
 -- name: by_intent (intent)
 SELECT {action} FROM action WHERE intent = :intent ORDER BY id DESC;
 
--- name: holders (now)
--- What is leased is due when its lease ends: a backlog that is due is passed over in the index.
-SELECT DISTINCT lease_owner FROM action
-WHERE due_at IS NOT NULL AND due_at > :now AND lease_until > :now;
-
 -- name: seen_due (now, limit)
 -- What is due and leased to nobody, longest due first; for those who only look.
 SELECT {action} FROM action
