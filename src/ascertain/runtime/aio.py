@@ -68,7 +68,8 @@ from ascertain.runtime.invoke import (
 )
 from ascertain.runtime.joining import admitted_async, attended_async
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.sync import POLL_FIRST_S, POLL_MOST_S, land_late, tell_operator
+from ascertain.runtime.sync import land_late, tell_operator
+from ascertain.runtime.vigil import await_other_async
 
 if TYPE_CHECKING:
     from ascertain.runtime.calls import Calls
@@ -350,31 +351,23 @@ class AsyncDriver:
 
         self._bodies.let_end(body, land, deadline_s)
 
-    async def _pause(self, seconds: float) -> bool:
+    async def _pause(self, seconds: float, rung: asyncio.Event | None = None) -> bool:
         if self._interrupt is not None:
             return False
         try:
-            await asyncio.sleep(seconds)
+            if rung is None:
+                await asyncio.sleep(seconds)
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(rung.wait(), seconds)
+                rung.clear()
         except asyncio.CancelledError as cancelled:
             self._interrupt = cancelled
             return False
         return True
 
     async def _await(self, record: ActionRecord, seconds: float) -> ActionRecord | None:
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        wait_s = POLL_FIRST_S
-        while True:
-            read = loop.run_in_executor(None, self._hands.ledger.get, record.id)
-            found = await read or record
-            if (found.n, found.fence) != (record.n, record.fence):
-                return found
-            left = until - loop.time()
-            if left <= 0:
-                return found
-            if not await self._pause(min(wait_s, left)):
-                return None
-            wait_s = min(POLL_MOST_S, wait_s * 1.5)
+        return await await_other_async(self._hands.ledger, record, seconds, self._pause)
 
 
 def _cut_short(effect: Effect) -> Any:

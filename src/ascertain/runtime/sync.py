@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -63,13 +64,12 @@ from ascertain.runtime.invoke import (
 from ascertain.runtime.joining import admitted, attended
 from ascertain.runtime.keeper import GRACE_S, Keeper
 from ascertain.runtime.registry import Entry
+from ascertain.runtime.vigil import await_other
 
 if TYPE_CHECKING:
     from ascertain.runtime.calls import Calls
 
 T = TypeVar("T")
-
-POLL_FIRST_S, POLL_MOST_S = 0.004, 0.05
 
 
 class SyncDriver:
@@ -253,29 +253,21 @@ class SyncDriver:
         operation = advance_of(record, move)
         self._hands.written(operation, self._hands.committer.commit(operation))
 
-    def _pause(self, seconds: float) -> bool:
+    def _pause(self, seconds: float, rung: threading.Event | None = None) -> bool:
         if self._interrupt is not None:
             return False
         try:
-            time.sleep(seconds)
+            if rung is None:
+                time.sleep(seconds)
+            elif rung.wait(seconds):
+                rung.clear()
         except BaseException as interrupt:
             self._interrupt = interrupt
             return False
         return True
 
     def _await(self, record: ActionRecord, seconds: float) -> ActionRecord | None:
-        until = time.monotonic() + seconds
-        wait_s = POLL_FIRST_S
-        while True:
-            found = self._hands.ledger.get(record.id) or record
-            if (found.n, found.fence) != (record.n, record.fence):
-                return found
-            left = until - time.monotonic()
-            if left <= 0:
-                return found
-            if not self._pause(min(wait_s, left)):
-                return None
-            wait_s = min(POLL_MOST_S, wait_s * 1.5)
+        return await_other(self._hands.ledger, record, seconds, self._pause)
 
 
 def land_late(hands: Hands, entry: Entry, record: ActionRecord, news: Report) -> ActionRecord:

@@ -189,6 +189,8 @@ class Batch(ABC):
         self.new_contracts: dict[str, str] = {}
         self.counts: Counts = Counter()
         self.counts_written: Counts = Counter()
+        self.waited: list[str] = []
+        """Actions moved for whose news somebody waits."""
 
     # -------------------------------------------------------------- what a backend does its own way
 

@@ -335,6 +335,14 @@ class Ledger(Protocol):
         """How it stands, for operators. Changes nothing, and reads no action."""
         ...
 
+    def bell(self, action_id: str, ring: Callable[[], None]) -> Callable[[], None] | None:
+        """Ring, in any thread, when somebody else moves the action; returns what ends that.
+
+        None: nobody rings, and whoever waits has to look. A ring is a hint and no promise: look now
+        and then all the same, and once after this.
+        """
+        ...
+
     @property
     def epoch(self) -> Epoch:
         """In which epoch of the ledger this process works; known without asking, once opened."""

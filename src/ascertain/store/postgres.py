@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from ascertain.model.epoch import Epoch
@@ -52,6 +52,17 @@ class PostgresLedger(SqlLedger[PostgresSession]):
         at: float = self._one("server_time")
         return at
 
+    def bell(self, action_id: str, ring: Callable[[], None]) -> Callable[[], None]:
+        """Ring when somebody else moves the action; returns what ends that."""
+        hush = self._link.bells.hear(action_id, ring)
+        try:
+            with self._link.asking() as run:
+                run("await_news", action_id)
+        except BaseException:
+            hush()
+            raise
+        return hush
+
     @property
     def epoch(self) -> Epoch:
         """In which epoch of the ledger this process works."""
@@ -100,6 +111,8 @@ class PostgresLedger(SqlLedger[PostgresSession]):
 
     def _wrote(self, batch: Batch, replies: Sequence[Reply | None]) -> None:
         self._link.known_contracts.update(batch.new_contracts)
+        if batch.waited:
+            self._link.ring(batch.waited)
         for reply in reversed(replies):
             if isinstance(reply, Advanced | Reserved):
                 self._link.acknowledged = Acknowledged(reply.record.id, reply.record.n)

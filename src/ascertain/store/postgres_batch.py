@@ -177,6 +177,7 @@ class PostgresBatch(Batch):
         self.in_doubt = True
         *_, done = self._session.together(steps, begin=False)
         self.in_doubt = False
+        self._moved(done)
         if done:
             add(self.counts, record, operation.drafts)
         return bool(done)
@@ -194,7 +195,9 @@ class PostgresBatch(Batch):
         assert opening is not None or self._session.in_transaction
         told = self._session.together([*before, *steps], begin=opening is not None)
         self._opened(before, told)
-        done = {action_id for rows in told[len(before) :] for (action_id,) in rows}
+        rows = [row for found in told[len(before) :] for row in found]
+        done = {row[0] for row in rows}
+        self._moved(rows)
         for place, prepared in group:
             record, operation = prepared.record, prepared.operation
             assert record is not None
@@ -215,7 +218,15 @@ class PostgresBatch(Batch):
         return bool(self._run("insert_action", f"[{statement}]"))
 
     def _change(self, statement: str) -> bool:
-        return bool(self._run("advance", f"[{statement}]"))
+        rows = self._run("advance", f"[{statement}]")
+        self._moved(rows)
+        return bool(rows)
+
+    def _moved(self, rows: Rows) -> None:
+        """Whom to ring once it is committed."""
+        for row in rows:
+            if row[-1] == 1:
+                self.waited.append(row[0])
 
     def _lease(self, leases: Sequence[Values]) -> None:
         if leases:

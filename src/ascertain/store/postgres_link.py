@@ -11,8 +11,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError, LedgerMissing
@@ -20,6 +20,7 @@ from ascertain.model.epoch import Epoch
 from ascertain.store import secret as secrets
 from ascertain.store.beside import Run
 from ascertain.store.epochs import Acknowledged, epochs, meet
+from ascertain.store.postgres_bells import Bells, channel_of
 from ascertain.store.postgres_errors import ledger_error
 from ascertain.store.postgres_online import migrate_online
 from ascertain.store.postgres_place import PostgresPlace
@@ -55,6 +56,8 @@ class PostgresLink:
         self._lent: list[PostgresSession] = []
         self._secret: bytes | None = None
         self.known_contracts: set[str] = set()
+        self.bells = Bells(self.place)
+        self._ringing: list[threading.Thread] = []
         self.acknowledged = Acknowledged()
         self._epoch: Epoch | None = None
         self._epoch_seen_at = 0.0
@@ -94,12 +97,26 @@ class PostgresLink:
 
     def close(self) -> None:
         """Close all connections; idempotent. Readers at work finish first."""
+        self.bells.close()
+        for ringing in list(self._ringing):
+            ringing.join()
         with self._lock, self._pool:
             self._closed = True
             self._pool.wait_for(lambda: not self._lent)
             for session in (self._writer, *self._idle):
                 session.drop()
             self._idle = []
+
+    def ring(self, ids: Sequence[str]) -> None:
+        """Tell those who wait that these have moved; beside whoever moved them."""
+        ringing = threading.Thread(target=self._ring, args=(tuple(ids),), daemon=True)
+        self._ringing.append(ringing)
+        ringing.start()
+
+    def _ring(self, ids: tuple[str, ...]) -> None:
+        with suppress(LedgerError), self.asking() as run:  # they look now and then
+            run("tell_news", channel_of(self.place), json.dumps(ids))
+        self._ringing.remove(threading.current_thread())
 
     # ------------------------------------------------------------------------------------- epochs
 
@@ -280,6 +297,7 @@ class PostgresLink:
         """Begin anew. What was inherited is never touched again, and never closed."""
         inherited = (self._writer, *self._idle, *self._lent)
         _never_touched.extend(session.leave() for session in inherited)
+        _never_touched.extend(self.bells.inherited)
         self._begin_anew()
 
 

@@ -264,6 +264,11 @@ class SqlLedger(ABC, Generic[D]):
             ((review, disputed),) = run("count_review")
         return {**counts, "review": review, "disputed": disputed}
 
+    def bell(self, action_id: str, ring: Callable[[], None]) -> Callable[[], None] | None:
+        """Ring when somebody else moves the action; None: nobody rings here."""
+        del action_id, ring
+        return None
+
     @property
     def epoch(self) -> Epoch:
         """In which epoch of the ledger this process works."""

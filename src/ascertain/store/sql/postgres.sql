@@ -11,7 +11,7 @@ ON CONFLICT DO NOTHING RETURNING id;
 -- Gives those that stood as they did before. The rows come in the order of their ids.
 UPDATE action AS a SET {changes} FROM json_to_recordset(:rows::json) AS v({moving})
 WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence
-RETURNING a.id;
+RETURNING a.id, a.waited;
 
 -- name: write_new (rows, events, payloads)
 -- New actions of which no action of the same intent is known, with their events and payloads.
@@ -29,11 +29,12 @@ WITH done AS (
 SELECT id FROM done;
 
 -- name: write_moves (rows, events, payloads)
--- Moves of actions that stand as they did before, with their events and payloads.
+-- Moves of actions that stand as they did before, with their events and payloads. Gives those moved,
+-- and for which of them somebody waits.
 WITH done AS (
     UPDATE action AS a SET {changes} FROM json_to_recordset(:rows::json) AS v({moving})
     WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence
-    RETURNING a.id
+    RETURNING a.id, a.waited
 ), told AS (
     INSERT INTO event SELECT e.* FROM json_populate_recordset(NULL::event, :events::json) AS e
     WHERE (e.action_id IN (SELECT id FROM done)) IS TRUE
@@ -42,7 +43,7 @@ WITH done AS (
     WHERE (p.action_id IN (SELECT id FROM done)) IS TRUE
     ON CONFLICT (action_id, what) DO UPDATE SET salt = excluded.salt, body = excluded.body
 )
-SELECT id FROM done;
+SELECT id, waited FROM done;
 
 -- name: insert_event (rows)
 INSERT INTO event SELECT * FROM json_populate_recordset(NULL::event, :rows::json);
@@ -328,6 +329,16 @@ SELECT tenant, id, principal, version,
     greatest(epoch, (SELECT e.id FROM epoch AS e WHERE e.why <> 'first' ORDER BY e.n DESC LIMIT 1)),
     opened_at, seen_at, expires_at
 FROM session WHERE tenant = :tenant AND id = :id;
+
+-- name: await_news (id)
+-- Somebody waits for news of it. That need not outlive the server, so nobody waits for the disk.
+WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+UPDATE action SET waited = 1 FROM quick WHERE id = :id AND waited IS NULL RETURNING 1;
+
+-- name: tell_news (channel, ids)
+-- After the commit, and by itself: transactions that notify are committed one at a time.
+SELECT pg_notify(:channel, id), set_config('synchronous_commit', 'off', true)
+FROM jsonb_array_elements_text(:ids::jsonb) AS id;
 
 -- name: server_time
 SELECT extract(epoch FROM clock_timestamp())::double precision;
