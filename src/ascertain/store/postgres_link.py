@@ -85,7 +85,11 @@ class PostgresLink:
                 session.roll_back()
                 raise
 
-    erasing = changing  # what is deleted is gone from the pages with the next vacuum
+    @contextmanager
+    def erasing(self) -> Generator[Run]:
+        """The same for many deletions; they leave the pages with the next vacuum."""
+        with self.changing() as run, self._writer.flowing():
+            yield run
 
     def secret(self) -> bytes:
         """The ledger's secret; opens the ledger if need be."""

@@ -9,6 +9,7 @@ action in the ledger, in the archive, or in both.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -21,7 +22,6 @@ from ascertain.store.check import Stored, check_action
 from ascertain.store.ledger import Burial, Retained
 from ascertain.store.rows import to_record
 from ascertain.store.seal import tombstone_seal
-from ascertain.store.upkeep import stored_of
 
 SEARCHED_AT_ONCE = 1000
 REMOVED_AT_ONCE = 100
@@ -61,11 +61,12 @@ def old(access: Access, closed_before: float) -> Iterator[list[ActionRecord]]:
     contracts: dict[str, str | None] = {}
     for ids in _pages(access, closed_before):
         with access.one_moment() as run:
-            rows = [row for one in ids for row in run("by_id", one)]
+            wanted = set(ids)
             page = [
                 record
-                for record in map(to_record, rows)
-                if not _may_be_undone(record, _contract(run, record, contracts), closed_before)
+                for record in map(to_record, run("records_in", ids[0], ids[-1]))
+                if record.id in wanted
+                and not _may_be_undone(record, _contract(run, record, contracts), closed_before)
             ]
         yield page
 
@@ -123,10 +124,7 @@ def _read(
     damaged: list[str] = []
     undoable = 0
     with access.one_moment() as run:
-        for action_id in ids:
-            stored = stored_of(run, action_id)
-            if stored is None:
-                continue
+        for stored in _stored_in(run, ids):
             wrong = list(check_action(mac, stored))
             damaged += wrong  # evidence of tampering is not removed
             contract = _contract(run, stored.record, contracts)
@@ -137,27 +135,45 @@ def _read(
     return filed, damaged, undoable
 
 
+def _stored_in(run: Run, ids: list[str]) -> list[Stored]:
+    """All that there is of these; what lies between them is read too, and is little."""
+    wanted, between = set(ids), (ids[0], ids[-1])
+    events: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for row in run("events_in", *between):
+        events[row[0]].append(row)
+    payloads: dict[str, dict[str, tuple[bytes, str]]] = defaultdict(dict)
+    for action_id, what, salt, body in run("payloads_in", *between):
+        payloads[action_id][what] = (salt, body)
+    return [
+        Stored(record=to_record(row), events=events[row[0]], payloads=payloads[row[0]])
+        for row in run("records_in", *between)
+        if row[0] in wanted
+    ]
+
+
 def _remove(
     access: Access, mac: Mac, filed: Sequence[Filed], closed_before: float, grave: Burial
 ) -> list[ActionRecord]:
+    """Reduce to tombstones those that still are as they were read, and still are old."""
     if not filed:
         return []
+    between = (filed[0].stored.record.id, filed[-1].stored.record.id)
     with access.erasing() as run:
-        return [
-            one.stored.record for one in filed if _bury(run, mac, one.stored, closed_before, grave)
+        heads = {action_id: (n, head) for action_id, n, head in run("hold_range", *between)}
+        still = {row[0] for row in run("closed", *between, closed_before)}
+        removed = [
+            stored
+            for stored, *_ in filed
+            if (record := stored.record).id in still
+            and heads.get(record.id) == (record.n, record.head)
         ]
+        for stored in removed:
+            _bury(run, mac, stored, grave)
+    return [stored.record for stored in removed]
 
 
-def _bury(run: Run, mac: Mac, stored: Stored, closed_before: float, grave: Burial) -> bool:
-    """Reduce it to a tombstone, if it still is as it was read, and still is old."""
-    record = stored.record
-    run("hold", record.id)
-    now = stored_of(run, record.id)
-    if now is None or now.record != record or now.tombstone is not None:
-        return False
-    if not run("closed", record.id, record.id, closed_before):
-        return False
-    stand = stored.events[-1][12]
+def _bury(run: Run, mac: Mac, stored: Stored, grave: Burial) -> None:
+    record, stand = stored.record, stored.events[-1][12]
     seal = tombstone_seal(mac, record, record.n, record.head, stand)
     run("bury_seal", record.id, record.n, record.head, stand, seal, grave.at, grave.archive)
     run("bury_events", record.id)
@@ -166,7 +182,6 @@ def _bury(run: Run, mac: Mac, stored: Stored, closed_before: float, grave: Buria
     run("bury_row", record.id)
     if record.chain:
         run("bury_chain", record.chain)
-    return True
 
 
 def _place(run: Run, record: ActionRecord) -> tuple[tuple[Any, ...] | None, tuple[Any, ...] | None]:

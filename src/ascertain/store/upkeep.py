@@ -36,7 +36,7 @@ def _check_some(access: Access, mac: Mac, ids: list[str]) -> Iterator[str]:
     said: list[str] = []
     with access.one_moment() as run:  # for the row, its events and its payload
         for action_id in ids:
-            stored = stored_of(run, action_id)
+            stored = _stored(run, action_id)
             if stored is None:
                 said.append(f"Action {action_id}: there is none.")
             else:
@@ -44,8 +44,7 @@ def _check_some(access: Access, mac: Mac, ids: list[str]) -> Iterator[str]:
     yield from said
 
 
-def stored_of(run: Run, action_id: str) -> Stored | None:
-    """All that there is of one action; None: there is none."""
+def _stored(run: Run, action_id: str) -> Stored | None:
     row = first(run("by_id", action_id))
     if row is None:
         return None

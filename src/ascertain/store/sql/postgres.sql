@@ -80,8 +80,9 @@ SELECT count(*) FROM (
     ) ORDER BY id FOR NO KEY UPDATE
 ) AS held;
 
--- name: hold (id)
-SELECT id FROM action WHERE id = :id FOR UPDATE;
+-- name: hold_range (first_id, last_id)
+SELECT id, n, head FROM action WHERE id >= :first_id AND id <= :last_id ORDER BY id
+FOR NO KEY UPDATE;
 
 -- name: intents_stored (intents)
 SELECT DISTINCT intent FROM action

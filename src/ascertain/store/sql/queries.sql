@@ -73,9 +73,20 @@ INSERT INTO contract (digest, json) VALUES (:digest, :json) ON CONFLICT (digest)
 -- name: by_id (id)
 SELECT {action} FROM action WHERE id = :id;
 
--- name: hold (id)
--- Nobody else changes the action until this transaction has ended.
-SELECT id FROM action WHERE id = :id;
+-- name: hold_range (first_id, last_id)
+-- Nobody else changes these actions until this transaction has ended.
+SELECT id, n, head FROM action WHERE id >= :first_id AND id <= :last_id ORDER BY id;
+
+-- name: records_in (first_id, last_id)
+SELECT {action} FROM action WHERE id >= :first_id AND id <= :last_id ORDER BY id;
+
+-- name: events_in (first_id, last_id)
+SELECT action_id, n, start, event, "end", "by", reason, attempt, fence, at, detail, hash, stand, covers
+FROM event WHERE action_id >= :first_id AND action_id <= :last_id ORDER BY action_id, n;
+
+-- name: payloads_in (first_id, last_id)
+SELECT action_id, what, salt, body FROM payload
+WHERE action_id >= :first_id AND action_id <= :last_id;
 
 -- name: by_call_id (session, tenant, call_id)
 SELECT {action} FROM action WHERE session = :session AND tenant = :tenant AND call_id = :call_id;
