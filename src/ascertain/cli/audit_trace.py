@@ -31,6 +31,11 @@ _TITLES = {
     Kind.PROBABLE_DUPLICATE: "probable duplicate",
     Kind.FALSE_STATEMENT: "false statement",
 }
+_SEVERAL = {
+    Kind.BLIND_RETRY: "blind retries",
+    Kind.PROBABLE_DUPLICATE: "probable duplicates",
+    Kind.FALSE_STATEMENT: "false statements",
+}
 _STYLES = {Trust.HIGH: "bad", Trust.MEDIUM: "warn", Trust.LOW: "info"}
 _SHOWN = 50
 
@@ -94,7 +99,8 @@ def _print(seen: Audit, listed: list[Finding], confidence: Trust) -> None:
         paper.line((f"... and {len(listed) - _SHOWN} more (--json has all)", "quiet"))
         paper.blank()
     counts = ", ".join(
-        f"{sum(f.kind is kind for f in listed)} {title}" for kind, title in _TITLES.items()
+        many(sum(f.kind is kind for f in listed), title, _SEVERAL[kind])
+        for kind, title in _TITLES.items()
     )
     paper.line((f"{_read(seen)}: {counts}", "title"))
     for note in _notes(seen, listed, confidence):

@@ -19,7 +19,14 @@ from ascertain.replay.formats.conversation import (
     said_arguments,
     text_of,
 )
-from ascertain.replay.formats.gathering import Dialect, Talk, name_of, part_texts
+from ascertain.replay.formats.gathering import (
+    NAMES,
+    RECORD_NAMES,
+    Dialect,
+    Talk,
+    name_of,
+    part_texts,
+)
 from ascertain.replay.formats.misread import Misfit
 from ascertain.replay.formats.shapes import a_list, a_text, an_object, is_list, list_in, object_in
 
@@ -60,7 +67,9 @@ def talk(value: dict[str, Any]) -> Talk:
         if not response:
             raise Misfit('"messages" is missing.')
     messages = list(a_list(request.get("messages", []), '"messages"'))
-    return Talk(name_of(value, request), [*messages, *([response] if response else [])])
+    messages += [response] if response else []
+    own = "" if value.get("type") == "message" else name_of(RECORD_NAMES, value)
+    return Talk(name_of(NAMES, value, request), messages, record=own)
 
 
 def entries(message: dict[str, Any], where: str) -> Iterator[Entry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -110,16 +110,25 @@ def joined(earlier: Sequence[Entry], later: Sequence[Entry]) -> list[Entry]:
 
     What the later one tells as often as the earlier one had it already is no news.
     """
+    told = {entry.call_id: entry.text for entry in later if isinstance(entry, ToolAnswer)}
+    whole = [_with_text(entry, told) for entry in earlier]
     if goes_on(earlier, later):
-        return list(later)
+        return [*whole, *later[len(earlier) :]]
     known = Counter(map(_key, earlier))
-    whole, seen = list(earlier), Counter[tuple[str, ...]]()
+    seen = Counter[tuple[str, ...]]()
     for entry in later:
         key = _key(entry)
         seen[key] += 1
         if seen[key] > known[key]:
             whole.append(entry)
     return whole
+
+
+def _with_text(entry: Entry, told: Mapping[str, str]) -> Entry:
+    """An answer of which only the mark was recorded, with its text from elsewhere."""
+    if isinstance(entry, ToolAnswer) and entry.call_id and not entry.text:
+        return entry._replace(text=told.get(entry.call_id, ""))
+    return entry
 
 
 def _same(a: Entry, b: Entry) -> bool:

@@ -13,15 +13,21 @@ from ascertain.replay.formats.misread import Misfit, RecordingError
 from ascertain.replay.formats.records import Record
 from ascertain.replay.formats.shapes import a_list, an_object
 
-NAMES = ("conversation_id", "thread_id", "session_id", "id", "custom_id")
+NAMES = ("conversation_id", "thread_id", "session_id")
+RECORD_NAMES = ("id", "custom_id")  # of a record, and so perhaps of one request only
 
 
 class Talk(NamedTuple):
-    """One record of messages. ``bare``: it is a single message of a conversation."""
+    """One record of messages.
+
+    :param name: what the conversation is called. :param record: what the record is called.
+    :param bare: it is a single message of a conversation.
+    """
 
     name: str
     messages: list[Any]
     bare: bool = False
+    record: str = ""
 
 
 class Dialect(NamedTuple):
@@ -45,7 +51,7 @@ def conversations(source: str, found: Iterable[Record], dialect: Dialect) -> Ite
     group: object = held
     for record in found:
         talk, entries = _read(source, record, dialect)
-        named = talk.name or f"{source}:{record.line}"
+        named = talk.name or talk.record or f"{source}:{record.line}"
         new = Conversation(id=named, line=record.line, entries=tuple(entries))
         mine = ("bare", record.group) if talk.bare else (talk.name,)
         if held is not None:
@@ -53,7 +59,7 @@ def conversations(source: str, found: Iterable[Record], dialect: Dialect) -> Ite
                 held = _with(held, [*held.entries, *new.entries])
                 continue
             same = mine == group and bool(talk.name)
-            if not talk.bare and (same or goes_on(held.entries, new.entries)):
+            if same or (mine == group and goes_on(held.entries, new.entries)):
                 held = _with(held, joined(held.entries, new.entries))
                 continue
             yield held
@@ -71,9 +77,7 @@ def _read(source: str, record: Record, dialect: Dialect) -> tuple[Talk, list[Ent
         talk = dialect.talk(an_object(record.value))
         entries: list[Entry] = []
         for number, message in enumerate(talk.messages, 1):
-            where = f"line {record.line}" if talk.bare else f"message {number}"
-            if talk.bare and record.group is not None:
-                where = f"message at line {record.line}"
+            where = f"line {record.line}" + ("" if talk.bare else f", message {number}")
             entries += dialect.entries(an_object(message, f"message {number}"), where)
         return talk, entries
 
@@ -97,14 +101,10 @@ class expecting:  # noqa: N801  # read as a word: with expecting(...)
             ) from None
 
 
-def name_of(*values: dict[str, Any]) -> str:
-    """What the conversation calls itself, by the first of the usual names."""
-    for value in values:
-        for name in NAMES:
-            found = value.get(name)
-            if isinstance(found, str) and found:
-                return found
-    return ""
+def name_of(names: tuple[str, ...], *values: dict[str, Any]) -> str:
+    """What the conversation, or the record, calls itself by the first of these names."""
+    found = (value.get(name) for value in values for name in names)
+    return next((name for name in found if isinstance(name, str) and name), "")
 
 
 def part_texts(content: Any, what: str, kinds: tuple[str, ...]) -> str:

@@ -92,7 +92,12 @@ def _entries(runs: list[_Run]) -> list[Entry]:
     for run in runs:
         match run.fields["run_type"]:
             case "llm":
-                history = joined(history, list(_said(run.fields)))
+                history = joined(
+                    history, list(_said(run.fields, *_prompt(run.fields), *_replies(run.fields)))
+                )
+            case "chain" if not run.fields.get("parent_run_id"):
+                # Some tracers keep the prompt of a model as one text: what began it has messages.
+                history = joined(history, list(_said(run.fields, *_prompt(run.fields))))
             case "tool":
                 _execute(run.fields, history, executed)
             case _:
@@ -175,9 +180,9 @@ def _arguments_of(run: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
     return args, raw
 
 
-def _said(run: dict[str, Any]) -> Iterator[Entry]:
+def _said(run: dict[str, Any], *messages: dict[str, Any]) -> Iterator[Entry]:
     where = f"run {run.get('id') or run.get('run_id') or '?'}"
-    for message in (*_prompt(run), *_replies(run)):
+    for message in messages:
         yield from openai_chat.entries(message, where)
 
 

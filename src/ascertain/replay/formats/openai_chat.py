@@ -18,7 +18,14 @@ from ascertain.replay.formats.conversation import (
     said_arguments,
     text_of,
 )
-from ascertain.replay.formats.gathering import Dialect, Talk, name_of, part_texts
+from ascertain.replay.formats.gathering import (
+    NAMES,
+    RECORD_NAMES,
+    Dialect,
+    Talk,
+    name_of,
+    part_texts,
+)
 from ascertain.replay.formats.misread import Misfit
 from ascertain.replay.formats.shapes import a_list, a_text, an_object, is_list, list_in, object_in
 
@@ -77,7 +84,8 @@ def talk(value: dict[str, Any]) -> Talk:
         choices = a_list(response["choices"], '"choices"')
         messages += [_message_of(choice) for choice in choices[:1]]
     alone = value is response  # its id is the reply's own, not the conversation's
-    return Talk("" if alone else name_of(value, request), messages)
+    own = "" if alone else name_of(RECORD_NAMES, value)
+    return Talk(name_of(NAMES, value, request), messages, record=own)
 
 
 def _message_of(choice: Any) -> Any:

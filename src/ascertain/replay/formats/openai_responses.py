@@ -20,7 +20,14 @@ from ascertain.replay.formats.conversation import (
     said_arguments,
     text_of,
 )
-from ascertain.replay.formats.gathering import Dialect, Talk, conversations, name_of, part_texts
+from ascertain.replay.formats.gathering import (
+    NAMES,
+    Dialect,
+    Talk,
+    conversations,
+    name_of,
+    part_texts,
+)
 from ascertain.replay.formats.misread import Misfit
 from ascertain.replay.formats.records import Record
 from ascertain.replay.formats.shapes import a_list, a_text, is_list, is_object, list_in, object_in
@@ -70,8 +77,7 @@ def talk(value: dict[str, Any]) -> Talk:
     if isinstance(given, str):
         given = [{"role": "user", "content": given}]
     items = [*a_list(given or [], '"input"'), *a_list(response.get("output", []), '"output"')]
-    alone = value is response and request is value and "input" not in value
-    return Talk("" if alone else name_of(value), items)
+    return Talk(name_of(NAMES, value, request), items)
 
 
 def entries(item: dict[str, Any], where: str) -> Iterator[Entry]:

@@ -51,6 +51,10 @@ def _has_lines(file: Path, stream: BinaryIO) -> bool:
     """Whether each line is a value of its own; else one value may go over many lines."""
     if file.suffix in (".jsonl", ".ndjson"):
         return True
+    begins = stream.read(_CHUNK).lstrip()[:1]
+    stream.seek(0)
+    if begins == b"[":
+        return False  # its elements are taken one by one, however long the line is
     first = next((line for line in stream if line.strip()), b"")
     stream.seek(0)
     try:
@@ -82,12 +86,15 @@ def _by_line(file: Path, stream: BinaryIO) -> Iterator[Record]:
 
 def _whole(file: Path, stream: BinaryIO) -> Iterator[Record]:
     window = _Window(file, stream)
-    begins = window.blank()
-    if begins != "[":
-        while window.blank():
-            line = window.line
-            yield Record(line, window.value())
-        return
+    while begins := window.blank():
+        if begins == "[":
+            yield from _elements(window)
+            continue
+        line = window.line
+        yield Record(line, window.value())
+
+
+def _elements(window: _Window) -> Iterator[Record]:
     group = window.line
     window.step()
     while (sign := window.blank()) != "]":
@@ -99,8 +106,6 @@ def _whole(file: Path, stream: BinaryIO) -> Iterator[Record]:
         line = window.line
         yield Record(line, window.value(), group)
     window.step()
-    if window.blank():
-        window.broken("more follows after the array", window.line)
 
 
 class _Constant(ValueError):
@@ -141,13 +146,13 @@ class _Window:
             except _Constant as constant:
                 _no_json(self._file, self.line, constant)
             except json.JSONDecodeError as broken:
+                line = self.line + self._text.count("\n", self._at, broken.pos)
                 if self._may_go_on(broken) and self._more():
                     continue
-                line = self.line + self._text.count("\n", self._at, broken.pos)
                 self.broken(f"this is no JSON: {broken.msg}", line)
             except RecursionError as broken:
                 _no_json(self._file, self.line, broken)
-            if end == len(self._text) and self._more():
+            if end == len(self._text) and self._text[end - 1] not in "]}" and self._more():
                 continue  # a number may have been cut
             self.line += self._text.count("\n", self._at, end)
             self._at = end
