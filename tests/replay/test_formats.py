@@ -1,6 +1,7 @@
 """Recordings of every format are read into one form; what is none of them is named by its line."""
 
 import json
+import shutil
 import tracemalloc
 from pathlib import Path
 
@@ -21,6 +22,12 @@ SPOKEN = {name: file for name, file in SAMPLES.items() if name != "calls"}
 TOOLS = [
     "create_ticket", "create_ticket", "refund_payment", "send_notice", "send_notice", "get_order",
 ]  # fmt: skip
+
+
+def copy_recordings(folder):
+    """The samples under the names that the documentation gives them."""
+    for name, file in (("chats", "openai_chat"), ("spans", "otlp"), ("runs", "langsmith")):
+        shutil.copy(FOLDER / f"{file}.jsonl", folder / f"{name}.jsonl")
 
 
 def read(path, format=None):
