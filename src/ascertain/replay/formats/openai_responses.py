@@ -68,10 +68,10 @@ def _response_of(value: dict[str, Any]) -> dict[str, Any]:
 
 def talk(value: dict[str, Any]) -> Talk:
     """The items of a record. :raises Misfit: it has none."""
+    if "type" in value or "role" in value:
+        return Talk("", [value], bare=True)  # an item, whose own input and output are texts
     request, response = _request_of(value), _response_of(value)
     if "input" not in request and "output" not in response:
-        if "type" in value or "role" in value:
-            return Talk("", [value], bare=True)
         raise Misfit('"input" and "output" are missing.')
     given: Any = request.get("input")
     if isinstance(given, str):
