@@ -33,7 +33,7 @@ def the_call(path):
     (conversation,) = opened.conversations
     ((call, answer, *_),) = calls_of(conversation.entries)
     said = [entry.text for entry in conversation.entries if isinstance(entry, Utterance)]
-    return opened.kind, call, answer, said
+    return opened.format, call, answer, said
 
 
 def openai_completion():
