@@ -7,9 +7,9 @@ intent is one action, and every send is counted against the budget.
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from types import FrameType
@@ -51,7 +51,7 @@ def look_above(entry: Entry) -> None:
     entry.called += 1
     if entry.called & (entry.called - 1):
         return
-    for layer in dict.fromkeys(_layers(sys._getframe(1))):  # noqa: SLF001  # of this thread
+    for layer in dict.fromkeys(_layers(inspect.currentframe())):
         if layer not in entry.layers:
             entry.layers.add(layer)
             log.warning(json.dumps({"event": "retry_above", "tool": entry.name, "layer": layer}))
