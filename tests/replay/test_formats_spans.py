@@ -15,7 +15,7 @@ from pydantic_ai.models.instrumented import InstrumentationSettings
 from ascertain.replay.audit.judge import audit
 
 
-def test_req_F14_an_agent_that_repeats_blindly_shows_in_its_own_spans(tmp_path):
+async def test_req_F14_an_agent_that_repeats_blindly_shows_in_its_own_spans(tmp_path):
     kept = InMemorySpanExporter()
     tracing = TracerProvider()
     tracing.add_span_processor(SimpleSpanProcessor(kept))
@@ -34,7 +34,7 @@ def test_req_F14_an_agent_that_repeats_blindly_shows_in_its_own_spans(tmp_path):
 
     pydantic_ai.Agent.instrument_all(InstrumentationSettings(tracer_provider=tracing))
     try:
-        agent.run_sync("Please open a ticket for A1.")
+        await agent.run("Please open a ticket for A1.")
     finally:
         pydantic_ai.Agent.instrument_all(False)
     path = tmp_path / "spans.json"
