@@ -8,6 +8,7 @@ from ascertain.model.breaker import TURNS
 from ascertain.model.contract import Contract, LookupPromise
 from ascertain.model.outcome import RETRYABLE_KINDS, Evidence, Kind
 from ascertain.model.tables import RULES, State
+from ascertain.replay.formats import FORMATS
 from ascertain.report.reasons import PROTOCOL
 from ascertain.rules import decide, facts, texts
 from ascertain.rules.news import exceptions, http
@@ -298,3 +299,11 @@ def claims():
 def differences():
     rows = [[f"`{rule}`", sentence] for rule, sentence in SENTENCES.items()]
     return table(["difference", "what it means"], rows)
+
+
+@block("formats")
+def formats():
+    return table(
+        ["`--format`", "what it is", "what a record looks like"],
+        [[f"`{name}`", each.title, each.expected] for name, each in FORMATS.items()],
+    )

@@ -521,3 +521,67 @@ def test_a_tool_of_a_providers_group_that_forgot_its_rate_is_named(app):
     assert (found.severity, found.tool) == ("warn", "create_note")
     assert "create_ticket does for the same provider, crm" in found.sentence
     assert found.next_step.startswith("Declare the rate= of create_ticket")
+
+
+# ---------------------------------------------------------------------- made while the body runs
+
+
+def makes_by_module(to: str) -> object:
+    return boto3.client("sqs").send_message(to)
+
+
+def makes_by_import(to: str) -> object:
+    from openai import OpenAI
+
+    return OpenAI().responses.create(input=to)
+
+
+def makes_by_another_name(to: str) -> object:
+    import anthropic as model
+
+    with model.Anthropic(api_key="x") as client:
+        return client.messages.create(messages=[to])
+
+
+def makes_a_pool(to: str) -> object:
+    return urllib3.PoolManager().request("PUT", to)
+
+
+def makes_in_a_function_of_the_project(to: str) -> object:
+    return makes_by_import(to)
+
+
+def makes_it_quiet(to: str) -> object:
+    from openai import OpenAI
+
+    return OpenAI(max_retries=0).responses.create(input=to)
+
+
+def makes_nothing(to: str) -> object:
+    import anthropic
+
+    return anthropic.__version__ + to
+
+
+@pytest.mark.parametrize(
+    "body, kind, says",
+    [
+        (makes_by_module, "boto3.client", "sends several times"),
+        (makes_by_import, "openai.OpenAI", "up to 2 times more"),
+        (makes_by_another_name, "anthropic.Anthropic", "up to 2 times more"),
+        (makes_a_pool, "urllib3.PoolManager", "up to 3 times more"),
+        (makes_in_a_function_of_the_project, "openai.OpenAI", "up to 2 times more"),
+    ],
+)
+def test_req_F14_a_client_that_the_body_makes_is_found_by_its_name(app, body, kind, says):
+    app.tool(name="send_mail", identity=["to"])(body)
+    found = one(app, "hidden-retry")
+    assert f"a {kind} that its body makes repeats by itself" in found.sentence
+    assert says in found.sentence
+    assert found.severity == "bad"
+
+
+@pytest.mark.parametrize("body", [makes_it_quiet, makes_nothing])
+def test_req_F14_a_client_that_is_told_to_send_once_is_none(app, body):
+    app.tool(name="send_mail", identity=["to"])(body)
+    assert "hidden-retry" not in rules(app)

@@ -20,6 +20,7 @@ from ascertain.store.open import open_ledger
 from tests.cli import shop as shops
 from tests.cli.conftest import ASCERTAIN, ROOT
 from tests.cli.test_worker import hear
+from tests.replay.test_formats import copy_recordings
 
 PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text()
 BLOCKS = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
@@ -42,6 +43,7 @@ def project(here, ledger, monkeypatch):
     (here / "shop").mkdir()
     (here / "shop" / "tools.py").write_text(shops.MODULE)
     shutil.copy(RECORDING, here / "calls.jsonl")
+    copy_recordings(here)
     monkeypatch.setenv("ASCERTAIN_LEDGER", "sqlite:///ledger.db")
     monkeypatch.setenv("ID", ledger["review"])
     archive(here / "archive.jsonl")

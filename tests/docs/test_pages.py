@@ -24,6 +24,7 @@ from tests.docs.pages import (
     text_of,
     unpack,
 )
+from tests.replay.test_formats import copy_recordings
 
 ADOPT = sections(text_of("docs/adopt.md"))
 WAYS = [title for title in ADOPT if title[0].isdigit()]
@@ -126,6 +127,7 @@ def shop(tmp_path_factory):
     with World({"tickets": Provider()}) as world:
         (program,) = unpack(ADOPT["5 All writes of an agent"], folder, world.url)
         run(folder, program)
+    copy_recordings(folder)
     return folder
 
 

@@ -47,6 +47,7 @@ COMMANDS = {
     "observe-report": "What guarding would have prevented.",
     "demo": "See it work, and see processes die.",
     "replay": "Recorded calls of real agents, with faults.",
+    "audit-trace": "What recorded conversations repeated and misstated.",
 }
 
 

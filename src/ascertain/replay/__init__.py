@@ -13,10 +13,12 @@ def run_replay(
     json_out: bool = False,
     limit: int | None = None,
     contract: str = "key+lookup",
+    format: str | None = None,
 ) -> int:
     """Replay recorded tool calls with seeded faults, and print what came of it.
 
-    :param path: JSON lines, see :mod:`ascertain.replay.recording`. :param seed: of the faults.
+    :param path: a recording in one of the formats of :mod:`ascertain.replay.formats`.
+    :param seed: of the faults. :param format: its name; None: found out from what is in it.
     :param json_out: print the report as JSON. :param limit: replay only so many calls.
     :param contract: ``key+lookup``, ``key``, ``lookup``, ``fencing`` or ``none``.
     :returns: 0 if nothing disagrees, 1 if anything does.
@@ -26,7 +28,7 @@ def run_replay(
     need_httpx("replay")
     from ascertain.replay.run import run
 
-    return run(Path(path), seed, json_out, limit, contract)
+    return run(Path(path), seed, json_out, limit, contract, format)
 
 
 def need_httpx(what: str) -> None:

@@ -38,6 +38,7 @@ class Plan:
 
     :param seed: of the faults. :param share: of the intents that meet one.
     :param contract: one of ``key+lookup``, ``key``, ``lookup``, ``fencing``, ``none``.
+    :param format: of the recording; None: found out.
     """
 
     path: Path
@@ -45,6 +46,7 @@ class Plan:
     limit: int | None = None
     contract: str = "key+lookup"
     share: float = 0.6
+    format: str | None = None
 
 
 def replay(plan: Plan, tick: Tick) -> Replayed:
@@ -58,7 +60,7 @@ def replay(plan: Plan, tick: Tick) -> Replayed:
             f"There is no contract {plan.contract!r} to replay under.",
             next_step=f"Choose one of: {', '.join(CONTRACTS)}.",
         )
-    recording = load_recording(plan.path, plan.limit)
+    recording = load_recording(plan.path, plan.limit, plan.format)
     faults = draw_faults(recording, plan.seed, plan.share)
     return play(recording, faults, plan.contract, tick=tick, seed=plan.seed)
 

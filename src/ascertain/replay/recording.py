@@ -1,29 +1,21 @@
-"""A recording: tool calls of real conversations, one JSON object a line."""
+"""A recording: the tool calls of real conversations, as they are replayed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count, islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NoReturn, cast
+from typing import Any
 
-from ascertain.errors import AscertainError
+from ascertain.replay.effects import is_read_verb
+from ascertain.replay.formats import check_format, open_recording
+from ascertain.replay.formats.calls import KINDS, Kind, row_of
+from ascertain.replay.formats.conversation import Conversation, calls_of
+from ascertain.replay.formats.misread import RecordingError
+from ascertain.replay.formats.records import records
 from ascertain.values.canonical import digest
-
-Kind = Literal["read", "write", "generic"]
-KINDS: tuple[Kind, ...] = ("read", "write", "generic")
-FORMAT = (
-    'Each line is one object with "conv" (text), "order" (whole number), "tool" (text), "kind" '
-    '(read, write or generic) and "args" (object); "turn", "error" and "result" may be there.'
-)
-
-
-class RecordingError(AscertainError):
-    """The recording cannot be read; nothing was replayed."""
-
-    code: ClassVar[str] = "recording_error"
-    next_step: ClassVar[str] = FORMAT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,103 +75,65 @@ def intent_of(conv: str, tool: str, args: dict[str, Any]) -> str:
     return digest(text)
 
 
-def load_recording(path: str | Path, limit: int | None = None) -> Recording:
-    """Read a recording.
+def load_recording(
+    path: str | Path, limit: int | None = None, format: str | None = None
+) -> Recording:
+    """Read a recording, in any of the formats of :mod:`ascertain.replay.formats`.
 
-    :param limit: take only so many calls, from the beginning.
+    :param limit: take only so many calls, from the beginning. :param format: by default found out.
     :raises RecordingError: it is not there, or a line of it is not a recorded call; names the line.
     """
     if limit is not None and limit < 1:
         raise RecordingError(
             f"A limit of {limit} leaves nothing to replay.", next_step="Give 1 or more."
         )
+    check_format(format)
     file = Path(path)
-    calls = _counted(list(_calls(file, limit)))
+    calls = _counted(list(islice(_calls(file, format), limit)))
     if not calls:
         raise RecordingError(f"{file} holds no recorded calls.", path=str(file))
     _check_kinds(calls, file)
     return Recording(name=file.name, calls=tuple(calls))
 
 
-def _calls(file: Path, limit: int | None) -> Iterator[Call]:
-    taken = 0
-    for number, line in enumerate(_lines(file), 1):
-        if not line.strip():
-            continue
-        yield _call(file, number, line)
-        taken += 1
-        if taken == limit:
-            return
+def _calls(file: Path, format: str | None) -> Iterator[Call]:
+    name = format or open_recording(file).format
+    if name != "calls":
+        yield from _of_conversations(open_recording(file, name).conversations)
+        return
+    for record in records(file):  # as they come: what is beyond the limit is not read
+        row = row_of(str(file), record)
+        yield Call(
+            line=row.line, conv=row.conv, order=row.order, tool=row.tool, kind=row.kind,
+            args=row.args, error=bool(row.error), result=row.result,
+        )  # fmt: skip
 
 
-def _lines(file: Path) -> Sequence[str]:
-    try:
-        return file.read_text(encoding="utf-8").split("\n")
-    except OSError as broken:
-        raise RecordingError(
-            f"{file} cannot be read: {broken.strerror or broken}.",
-            next_step="Name a file of recorded calls, one JSON object a line.",
-            path=str(file),
-        ) from None
-    except UnicodeDecodeError as broken:
-        raise RecordingError(
-            f"{file} is not UTF-8 text (byte {broken.start}).",
-            next_step="Save it as UTF-8.",
-            path=str(file),
-        ) from None
-
-
-def _call(file: Path, number: int, line: str) -> Call:
-    def wrong(what: str, next_step: str = "") -> NoReturn:
-        raise RecordingError(
-            f"{file}, line {number}: {what}", next_step=next_step, path=str(file), line=number
-        )
-
-    def constant(word: str) -> NoReturn:
-        wrong(f"{word} is no JSON value.", "Leave such calls out: they cannot be sent exactly.")
-
-    try:
-        loaded: Any = json.loads(line, parse_constant=constant)
-    except ValueError as broken:
-        wrong(f"this is no JSON: {broken}.", "Correct or remove the line.")
-    except RecursionError:
-        wrong("this is nested too deep.", "Correct or remove the line.")
-    if not isinstance(loaded, dict):
-        wrong("this is no JSON object.")
-    fields = cast("dict[str, Any]", loaded)
-    missing = [name for name in ("conv", "order", "tool", "kind", "args") if name not in fields]
-    if missing:
-        wrong(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing.")
-    for name, kind, text in (
-        ("conv", str, "a text"), ("order", int, "a whole number"), ("tool", str, "a text"),
-        ("args", dict, "an object"),
-    ):  # fmt: skip
-        value = fields[name]
-        if not isinstance(value, kind) or isinstance(value, bool) or value == "":
-            wrong(f"{name} must be {text}, it is {json.dumps(value)[:60]}.")
-    if fields["kind"] not in KINDS:
-        wrong(f"kind must be one of {', '.join(KINDS)}, it is {json.dumps(fields['kind'])[:60]}.")
-    result = fields.get("result", "")
-    return Call(
-        line=number,
-        conv=fields["conv"],
-        order=fields["order"],
-        tool=fields["tool"],
-        kind=fields["kind"],
-        args=fields["args"],
-        error=bool(fields.get("error", False)),
-        result=result if isinstance(result, str) else json.dumps(result, ensure_ascii=False),
-    )
+def _of_conversations(found: Iterator[Conversation]) -> Iterator[Call]:
+    """The calls of conversations; what has no arguments on record cannot be played."""
+    orders = count()
+    for each in found:
+        for call, answer, _, _ in calls_of(each.entries):
+            if call.args is None:
+                continue
+            read = call.kind == "read" or (not call.kind and is_read_verb(call.tool))
+            yield Call(
+                line=each.line, conv=each.id, order=next(orders), tool=call.tool,
+                kind="read" if read else "write", args=call.args,
+                error=answer is not None and answer.error is True,
+                result="" if answer is None else answer.text,
+            )  # fmt: skip
 
 
 def _counted(calls: list[Call]) -> list[Call]:
     """The calls, each with how often it came before in its conversation."""
     seen: dict[str, int] = {}
     counts: dict[int, int] = {}
-    for call in sorted(calls, key=lambda call: (call.conv, call.order)):
-        counts[call.line] = seen.get(call.intent, 0)
-        seen[call.intent] = counts[call.line] + 1
-    return [replace(call, repeat=counts[call.line]) for call in calls]
+    for place in sorted(range(len(calls)), key=lambda n: (calls[n].conv, calls[n].order)):
+        intent = calls[place].intent
+        counts[place] = seen.get(intent, 0)
+        seen[intent] = counts[place] + 1
+    return [replace(call, repeat=counts[place]) for place, call in enumerate(calls)]
 
 
 def _check_kinds(calls: list[Call], file: Path) -> None:
@@ -194,3 +148,6 @@ def _check_kinds(calls: list[Call], file: Path) -> None:
                 path=str(file),
                 line=call.line,
             )
+
+
+__all__ = ["KINDS", "Call", "Kind", "Recording", "RecordingError", "intent_of", "load_recording"]

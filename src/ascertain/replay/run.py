@@ -11,9 +11,11 @@ from ascertain.replay.play import Plan, replay
 from ascertain.replay.report import closing_of, lines_of
 
 
-def run(path: Path, seed: int, json_out: bool, limit: int | None, contract: str) -> int:
+def run(
+    path: Path, seed: int, json_out: bool, limit: int | None, contract: str, format: str | None
+) -> int:
     """See :func:`ascertain.replay.run_replay`."""
-    plan = Plan(path=path, seed=seed, limit=limit, contract=contract)
+    plan = Plan(path=path, seed=seed, limit=limit, contract=contract, format=format)
     progress = Progress()
     try:
         done = replay(plan, progress.tick)

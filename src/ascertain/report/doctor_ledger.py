@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
@@ -44,6 +45,7 @@ def ledger_checks(ledger: Ledger, now: float, *, deep: bool = False) -> Iterator
     yield from _cases(ledger, now)
     yield _left(ledger)
     yield _breakers(ledger, now)
+    yield _resent(ledger)
     yield _clock(ledger, waiting, now)
     yield _leases(ledger, waiting)
 
@@ -190,6 +192,23 @@ def _breakers(ledger: Ledger, now: float) -> Check:
         return ok("breakers", "No tool is closed for automatic sends.")
     said = " ".join(f"{one.name} is {one.circuit}: {sentence_of(one, now)}" for one in found)
     return warn("breakers", said, "ascertain breakers; ascertain actions --review")
+
+
+def _resent(ledger: Ledger) -> Check:
+    """Requests beyond one for each attempt: a client, or the body itself, sent again below."""
+    extra: Counter[str] = Counter()
+    for record in islice(walk(ledger, Filter()), _NEWEST):
+        extra[record.tool] += max(0, record.sends - record.attempt)
+    found = {tool: count for tool, count in sorted(extra.items()) if count}
+    if not found:
+        return ok("resent", "No attempt is known to have sent more than once.")
+    tools = joined([f"{tool} ({many(count, 'send')} too many)" for tool, count in found.items()])
+    return warn(
+        "resent",
+        f"Attempts sent more than once, among the newest {_NEWEST} actions: {tools}.",
+        "ascertain lint MODULE:APP names the client that sends again; several requests of one body "
+        "are several tools, or steps.",
+    )
 
 
 def _clock(ledger: Ledger, waiting: list[ActionRecord], now: float) -> Check:

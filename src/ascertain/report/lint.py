@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ascertain.report.findings import Finding, Severity, by_weight
+from ascertain.report.lint_around import around_findings
 from ascertain.report.lint_chains import Chains, chain_findings
 from ascertain.report.lint_clients import client_findings
 from ascertain.report.lint_contract import Around, contract_findings
@@ -24,6 +25,7 @@ def lint(app: Ascertain) -> list[Finding]:
         findings += client_findings(entry)
     findings += _of_context(app)
     findings += _of_rates(app)
+    findings += around_findings(app)
     return by_weight(list(dict.fromkeys(findings)))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ascertain.model.contract import Repeat
 from ascertain.report.findings import Finding, Severity
+from ascertain.report.made import made_by
 from ascertain.report.reach import reach
 from ascertain.report.retries import Client, Hidden, client_of, decorator_of
 from ascertain.runtime.registry import Entry
@@ -33,6 +34,10 @@ def client_findings(entry: Entry) -> Iterator[Finding]:
         hidden = decorator_of(layer)
         if hidden is not None:
             yield _repeats(entry, "retry-decorator", "its decorator", hidden)
+        for made in made_by(layer):
+            for each in made.hidden:
+                whose = f"a {made.kind} that its body makes"
+                yield _repeats(entry, "hidden-retry", whose, each)
     for reached in found.things.values():
         client = client_of(reached.thing)
         if client is None:

@@ -16,6 +16,7 @@ from ascertain.rules.identity import Scope
 from ascertain.rules.items import completed, item_facts
 from ascertain.rules.mac import Mac
 from ascertain.runtime.attempt import Attempt, running
+from ascertain.runtime.layers import tell_resent
 from ascertain.runtime.registry import Entry
 from ascertain.wire.log import WireLog, current_log
 
@@ -136,6 +137,8 @@ def report(
     attempt = opening.attempt
     text = None if error is not None or live else _stored(entry, value)
     log = opening.log
+    if attempt is not None and len(log.sends) > 1:
+        tell_resent(entry, attempt.action_id, attempt.number, log)
     return Report(
         value=value,
         error=error,

@@ -41,6 +41,8 @@ class Entry:
     normalise: Mapping[str, Callable[[Any], Any]] = field(
         default_factory=dict[str, Callable[[Any], Any]]
     )
+    called: int = 0
+    layers: set[str] = field(default_factory=set[str])
     _json: str | None = None
     _digest: str = ""
     _roles: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] | None = None

@@ -14,6 +14,7 @@ from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
 from ascertain.rules.mac import Mac
 from ascertain.runtime.attempt import running
 from ascertain.runtime.hands import Hands
+from ascertain.runtime.layers import look_above
 from ascertain.runtime.place import Place
 from ascertain.runtime.registry import Entry
 from ascertain.store.ids import new_id
@@ -75,6 +76,7 @@ def wanted(
     :param joins: the chain of what it has read, unless it is made in one; empty: it has read
         nothing, and begins one if it provides something; None: it knows no context.
     """
+    look_above(entry)
     contract, mac = entry.contract, hands.mac
     identity, exact, wording = _digests(entry, bound)
     intent = intent_digest(contract, scope, identity, _ordinal(contract, options))
