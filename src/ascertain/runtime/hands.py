@@ -272,6 +272,7 @@ def stricter(stored: Contract, now: Contract) -> Contract:
         lookup=lookup,
         approval=max(stored.approval, now.approval, key=_APPROVALS.index),
         approval_by_other=stored.approval_by_other or now.approval_by_other,
+        caller_sends=stored.caller_sends or now.caller_sends,
         key=stored.key,
     )
 
