@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ascertain.adapters.told import Fact
+from ascertain.errors import InvalidArguments
+from ascertain.values.arguments import parse_call
 from ascertain.values.canonical import canonical, digest
 
 
@@ -30,6 +32,18 @@ class ToolCall(NamedTuple):
     message_id: str = ""
     host: Any = None
     whole: bool = True
+
+    def parsed(self) -> dict[str, Any]:
+        """The arguments, if they are complete and well-formed.
+
+        :raises InvalidArguments: they are not.
+        """
+        arguments = self.arguments
+        if isinstance(arguments, str):
+            return parse_call(arguments or "{}")
+        if not isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidArguments(f"Arguments are an object, not {type(arguments).__name__}.")
+        return dict(arguments)
 
 
 class Step(NamedTuple):

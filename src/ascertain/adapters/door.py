@@ -6,6 +6,7 @@ in async code.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import threading
@@ -34,7 +35,6 @@ from ascertain.runtime.refusing import Refusing
 from ascertain.runtime.scope import Session, current
 from ascertain.runtime.wanting import Options
 from ascertain.runtime.wrapping import read_config
-from ascertain.values.arguments import parse_call
 
 NEXT: Final = "ascertain"
 """The name of the one tool that models get from us."""
@@ -133,6 +133,17 @@ class Door:
         guest = self._guests.get(name)
         return without(schema, guest.fills) if guest is not None and guest.fills else schema
 
+    def own(self, name: str) -> tuple[str, dict[str, Any]]:
+        """Description and schema of an own tool, for a model.
+
+        :raises UnknownTool: there is none of that name.
+        """
+        entry = self.app.registry.get(name)
+        schema = entry.signature.schema(
+            filled=frozenset(entry.contract.context), optional=frozenset(entry.contract.either)
+        )
+        return inspect.getdoc(entry.body) or name.replace("_", " "), schema
+
     def entries(self) -> list[str]:
         """Everything that can ever stand in ``next_allowed`` of this app's tools."""
         asks = [
@@ -176,7 +187,7 @@ class Door:
             try:
                 if not call.whole:
                     raise _CutOff
-                arguments = _parsed(call.arguments)
+                arguments = call.parsed()
                 if call.tool == NEXT:
                     return (yield from self._taken(session, arguments))
                 if self._refuses(call.tool):
@@ -300,14 +311,6 @@ class Door:
 
 class _CutOff(Exception):
     """The model did not come to the end of its call."""
-
-
-def _parsed(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
-    if isinstance(arguments, str):
-        return parse_call(arguments or "{}")
-    if not isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidArguments(f"Arguments are an object, not {type(arguments).__name__}.")
-    return dict(arguments)
 
 
 def _turned(session: Session, turn: str) -> AbstractContextManager[Session]:

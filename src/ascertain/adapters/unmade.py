@@ -109,6 +109,14 @@ def not_listed(tool: str) -> Fact:
     return _fact(tool, NOT_LISTED, words, {})
 
 
+def unavailable(tool: str, error: Exception) -> Fact:
+    """A read that is none of ours and gave no answer; nothing of its exception is told."""
+    if isinstance(error, TOLD):
+        return refused(tool, error)
+    words = Words((WAIT,), "It cannot be looked up right now.", "暂时无法查询。")
+    return _fact(tool, "unavailable", words, {})
+
+
 def _fact(tool: str, reason: str, words: Words, told: Mapping[str, Any]) -> Fact:
     name = clean(tool, 80)
     action = {
