@@ -133,6 +133,11 @@ class Door:
         guest = self._guests.get(name)
         return without(schema, guest.fills) if guest is not None and guest.fills else schema
 
+    def filled(self, name: str) -> frozenset[str]:
+        """The parameters of a guest that the program fills."""
+        guest = self._guests.get(name)
+        return frozenset() if guest is None else frozenset(guest.fills)
+
     def own(self, name: str) -> tuple[str, dict[str, Any]]:
         """Description and schema of an own tool, for a model.
 

@@ -57,9 +57,10 @@ class Fact(NamedTuple):
 
     @property
     def needs_person(self) -> bool:
-        """Whether it waits for a person: an approval, or a case that is open."""
-        entries: Sequence[str] = self.facts.get("next_allowed", ())
-        return self.facts.get("workflow_state") == "needs_review" or "ask_person" in entries
+        """Whether it waits for a person's word: an approval, or a case that is open."""
+        if self.facts.get("workflow_state") == "needs_review":
+            return True
+        return self.state == "prepared" and "ask_person" in self.facts.get("next_allowed", ())
 
 
 def told(fact: Fact) -> dict[str, Any]:
