@@ -129,5 +129,5 @@ def graph(model, shop, own, tools, saver):
 DRIVERS = [
     Graph("langchain", agent),
     Graph("langchain-async", agent, light=True, is_async=True),
-    Graph("langgraph", graph),
+    Graph("langgraph", graph, light=True),
 ]

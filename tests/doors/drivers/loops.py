@@ -108,9 +108,12 @@ DRIVERS = [
     ),
     Loop("openai-chat-stream", client=openai.OpenAI, stream=True, **OPENAI),
     Loop("openai-chat-async", light=True, client=openai.AsyncOpenAI, is_async=True, **OPENAI),
-    Loop("openai-responses-stream", light=True, client=openai.OpenAI, stream=True, api="responses", **OPENAI),
     Loop(
-        "openai-responses-async", client=openai.AsyncOpenAI, is_async=True, api="responses",
+        "openai-responses-stream", light=True, client=openai.OpenAI, stream=True, api="responses",
         **OPENAI,
+    ),
+    Loop(
+        "openai-responses-async", light=True, client=openai.AsyncOpenAI, is_async=True,
+        api="responses", **OPENAI,
     ),
 ]  # fmt: skip
