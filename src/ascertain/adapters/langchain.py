@@ -37,9 +37,10 @@ class AscertainMiddleware(AgentMiddleware[Any, Any, Any]):
         own: Sequence[str] = (),
         guests: Sequence[BaseTool] = (),
         pauses: bool = False,
+        strict: bool = False,
     ) -> None:
         """Say what goes through; see :class:`~ascertain.adapters.langgraph.Guard`."""
-        self._guard = Guard(door, own=own, guests=guests, pauses=pauses)
+        self._guard = Guard(door, own=own, guests=guests, pauses=pauses, strict=strict)
         self.tools = self._guard.tools
 
     def wrap_tool_call(

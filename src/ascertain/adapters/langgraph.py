@@ -63,6 +63,7 @@ class Guard:
         own: Sequence[str] = (),
         guests: Sequence[BaseTool] = (),
         pauses: bool = False,
+        strict: bool = False,
     ) -> None:
         """Make the wrappers.
 
@@ -71,10 +72,14 @@ class Guard:
             learned when it is first called.
         :param pauses: a call that waits for a person interrupts the graph, after it was written to
             the ledger. The verdict is given there, as ever, before the graph is resumed.
+        :param strict: a message that does not say why it ended has none of its calls made. Where a
+            stream just breaks off, LangChain makes whole calls of what it has got; say so where
+            your model always gives a reason (``finish_reason``, ``stop_reason``).
         :raises ContractError: a guest whose declaration cannot be kept.
         """
         self.door = door
         self.pauses = pauses
+        self.strict = strict
         for tool in guests:
             door.learn(tool.name, _schema(tool))
         mine = [_shown(name, *door.own(name)) for name in own]
@@ -84,7 +89,7 @@ class Guard:
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]
     ) -> Answer:
         """Make one call in this thread; ``handler`` is its body where the tool is a guest."""
-        way = Way(self.door, request)
+        way = Way(self.door, request, strict=self.strict)
         if way.passes:
             return handler(request)
         if way.misfit is not None:
@@ -99,7 +104,7 @@ class Guard:
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
         """The same on the running loop."""
-        way = Way(self.door, request)
+        way = Way(self.door, request, strict=self.strict)
         if way.passes:
             return await handler(request)
         if way.misfit is not None:
@@ -122,12 +127,12 @@ class Guard:
 class Way:
     """One call: from the framework's request to its message."""
 
-    def __init__(self, door: Door, request: ToolCallRequest) -> None:
+    def __init__(self, door: Door, request: ToolCallRequest, *, strict: bool) -> None:
         self._request = request
         call = request.tool_call
         name = call["name"]
         self.passes = door.passes(name)
-        self.call = _tool_call(request)
+        self.call = _tool_call(request, strict=strict)
         self.misfit: Fact | None = None
         self._answer: Answer | None = None
         self._pause: BaseException | None = None
@@ -238,7 +243,7 @@ def _user(request: Any) -> str:
     return who
 
 
-def _tool_call(request: ToolCallRequest) -> ToolCall:
+def _tool_call(request: ToolCallRequest, *, strict: bool) -> ToolCall:
     """The call with its ids, and whether the model wrote it to its end."""
     call = request.tool_call
     messages = _messages(request.state)
@@ -252,7 +257,7 @@ def _tool_call(request: ToolCallRequest) -> ToolCall:
         call["name"], arguments, call["id"],
         turn=(asks.id or "") if asks is not None else "",
         message_id=(holds.id or "") if holds is not None else "",
-        host=request, whole=holds is None or not _cut(holds),
+        host=request, whole=holds is None or _whole(holds, strict=strict),
     )  # fmt: skip
 
 
@@ -270,10 +275,11 @@ def _holds(message: Any, call_id: str | None) -> bool:
     )
 
 
-def _cut(message: AIMessage) -> bool:
+def _whole(message: AIMessage, *, strict: bool) -> bool:
     said: Mapping[str, Any] = message.response_metadata
-    reasons = (said.get(name) for name in ("finish_reason", "stop_reason", "done_reason", "status"))
-    return any(isinstance(one, str) and one.lower() in CUT for one in reasons)
+    reasons = [said.get(name) for name in ("finish_reason", "stop_reason", "done_reason", "status")]
+    given = [one.lower() for one in reasons if isinstance(one, str)]
+    return not CUT.intersection(given) and (bool(given) or not strict)
 
 
 def _schema(tool: BaseTool) -> Mapping[str, Any]:
