@@ -261,6 +261,19 @@ def test_a_declaration_that_cannot_be_kept_is_refused(tmp_path, said, cause):
             door.learn("open_case", SCHEMA)
 
 
+def test_a_guest_shows_the_schema_that_it_was_declared_with(make):
+    house = make()
+    _, shown = house.door.own("open_case")
+    assert shown["properties"]["note"] == {"type": "string", "default": ""}
+    assert shown["required"] == ["order"]
+
+
+def test_a_schema_that_is_no_objects_is_refused(tmp_path):
+    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none")
+    with app, pytest.raises(ContractError, match="object"):
+        Door(app).learn("open_case", {"type": "array"})
+
+
 def test_a_tool_is_declared_once_and_options_are_checked(tmp_path):
     with Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none") as app:
         door = Door(app)

@@ -1,17 +1,20 @@
 """What only a graph does: pauses, threads, replays from a checkpoint, calls at once."""
 
 import logging
-from typing import TypedDict
+from types import SimpleNamespace
+from typing import Annotated, TypedDict
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, RetryPolicy, interrupt
+from pydantic import BaseModel, Field
 
 from ascertain import Budget
 from ascertain.adapters.door import Door
@@ -314,3 +317,127 @@ def test_an_own_tool_that_is_called_past_its_door_sends_nothing(shop, order):
     with pytest.raises(ContractError, match="past its door"):
         guard.tools[0].invoke({"order": order, "issue": "x"})
     assert shop.arrivals(order) == 0
+
+
+# -------------------------------------------------------------------------------- forms of tools
+
+
+class Wish(BaseModel):
+    """What a tool with a model of its own takes."""
+
+    order: str
+    count: int = Field(default=1, gt=0)
+    request: str
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+async def test_the_tools_own_model_of_its_arguments_is_asked_before_anything_is_stored(
+    shop, order, is_async
+):
+    @tool(args_schema=Wish)
+    def order_parts(order: str, count: int, request: str) -> dict:
+        """Orders."""
+        return shop.send(order, request)
+
+    shop.door.declare("order_parts", fills={"request": "key"}, key_lifetime="24h")
+
+    async def run(**arguments):
+        guard = Guard(shop.door)
+        node = ToolNode(
+            [order_parts], wrap_tool_call=guard.wrap_tool_call,
+            awrap_tool_call=guard.awrap_tool_call,
+        )  # fmt: skip
+        built = StateGraph(MessagesState)
+        built.add_node("tools", node)
+        built.add_edge(START, "tools")
+        call = {"name": "order_parts", "args": arguments, "id": "c1", "type": "tool_call"}
+        given = {"messages": [HumanMessage("Please.", id="m1"), AIMessage("", tool_calls=[call])]}
+        graph = built.compile()
+        return last(await graph.ainvoke(given) if is_async else graph.invoke(given))
+
+    wrong = await run(order=order, count=0)
+    assert wrong.artifact["actions"][0]["detail"] == (
+        "order_parts: count does not fit (greater_than)."
+    )
+    assert shop.arrivals(order) == 0
+    right = await run(order=order, count=2)  # the key is not the model's to say
+    assert right.artifact["actions"][0]["state"] == "confirmed"
+    assert shop.effects(order) == 1
+
+
+async def test_an_async_graph_pauses_and_lets_reads_through_like_any(shop, order):
+    shop.world.script("tickets", {"order": order}, ["reply_lost"])
+    middleware = AscertainMiddleware(shop.door, pauses=True)
+    looks, notes = (
+        Call("c1", "look_around", {"order": order}),
+        Call("c2", "post_note", {"order": order}),
+    )
+    model = scripted(calls(looks), calls(notes), DONE)
+    agent = create_agent(model, guests(shop), middleware=[middleware], checkpointer=InMemorySaver())
+    paused = await agent.ainvoke(ask(), CONFIG)
+    assert f"nothing about {order}" in last(paused).content
+    action = paused["__interrupt__"][0].value["action"]
+    shop.app.resolve(action, confirmed="T900")
+    ended = await agent.ainvoke(Command(resume="go on"), CONFIG)
+    assert last(ended).artifact["actions"][0]["provider_ref"] == "T900"
+    assert shop.arrivals(order) == 1
+
+
+async def test_an_async_tool_that_pauses_in_its_body_pauses_its_graph(shop, order):
+    @tool
+    async def pay(order: str) -> str:
+        """Asks first."""
+        return interrupt("may I?")
+
+    guard = Guard(shop.door)
+    built = StateGraph(MessagesState)
+    built.add_node("tools", ToolNode([pay], awrap_tool_call=guard.awrap_tool_call))
+    built.add_edge(START, "tools")
+    graph = built.compile(checkpointer=InMemorySaver())
+    call = {"name": "pay", "args": {"order": order}, "id": "c1", "type": "tool_call"}
+    given = {"messages": [HumanMessage("Please.", id="m1"), AIMessage("", tool_calls=[call])]}
+    paused = await graph.ainvoke(given, CONFIG)
+    assert paused["__interrupt__"][0].value == "may I?"
+    (action,) = shop.actions()
+    assert action.state == "unknown"  # it had begun, and nobody knows what it did
+
+
+def test_a_command_of_a_tool_that_was_run_goes_on_and_its_replay_is_a_fact(shop, order):
+    @tool
+    def move(order: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command:
+        """Changes the state of the graph."""
+        shop.send(order)
+        said = ToolMessage("moved", tool_call_id=tool_call_id)
+        return Command(update={"messages": [said]})
+
+    graph, given = run_tool(shop, [move], Call("c1", "move", {"order": order}))
+    assert last(graph.invoke(given, CONFIG)).content == "moved"
+    before = next(one for one in graph.get_state_history(CONFIG) if one.next == ("tools",))
+    again = last(graph.invoke(None, before.config))
+    assert again.artifact["actions"][0]["state"] == "confirmed"
+    assert shop.arrivals(order) == 1
+
+
+def test_the_user_of_a_langgraph_server_is_whose_wish_it_is(shop):
+    user = SimpleNamespace(identity="u7")
+    info = SimpleNamespace(thread_id="chat-42")
+    runtime = SimpleNamespace(execution_info=info, server_info=SimpleNamespace(user=user))
+    session = thread_scope(shop.app)(SimpleNamespace(runtime=runtime))
+    assert (session.id, session.principal) == ("chat-42", "u7")
+
+
+@pytest.mark.parametrize("form", [list, lambda messages: SimpleNamespace(messages=messages)])
+def test_the_turn_is_found_in_every_form_of_a_state(shop, order, form):
+    call = {"name": "post_note", "args": {"order": order}, "id": "c1", "type": "tool_call"}
+    messages = form([HumanMessage("Please.", id="m7"), AIMessage("", tool_calls=[call])])
+    request = ToolCallRequest(tool_call=call, tool=guests(shop)[1], state=messages, runtime=None)
+    node = Guard(shop.door)
+    answer = node.wrap_tool_call(request, lambda given: ToolMessage("ok", tool_call_id="c1"))
+    assert answer.status == "success"
+    assert shop.actions()[0].record.turn == "m7"
+
+
+def test_guests_can_be_learned_before_any_run_for_a_worker(shop):
+    Guard(shop.door, guests=guests(shop))
+    assert shop.app.registry.get("open_case").contract.caller_sends
+    assert shop.app.registry.find("look_around") is None  # let through: none of ours
