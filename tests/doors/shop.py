@@ -14,6 +14,7 @@ from ascertain import Absent, Ascertain, Budget, Found, key
 from ascertain.adapters.door import Door
 
 SESSION, PRINCIPAL = "chat-42", "u7"
+SECRET = b"s" * 32
 
 
 class Killed(BaseException):
@@ -57,8 +58,8 @@ class Shop:
         self.kill = lambda: None
         self.asked = 0
         self.permits = lambda asked: True
-        self.app = Ascertain(f"sqlite:///{folder}/ledger.db", worker="none", secret=b"s" * 32)
-        self.crm = self.app.watch(httpx.Client(base_url=world.url, timeout=2))
+        self.app = Ascertain(f"sqlite:///{folder}/ledger.db", worker="none", secret=SECRET)
+        self.crm = self.app.watch(httpx.Client(base_url=world.url, timeout=2, verify=False))
         self._own_tools()
         self.door = Door(self.app, scope=self.session, **said)
         find = {"target": self.find, "absence_final_after": "1s"}

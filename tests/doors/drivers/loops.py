@@ -20,6 +20,12 @@ def endpoint():
     return Endpoint()
 
 
+@functools.cache
+def client_of(kind, base):
+    """Sync clients serve all tests, as they serve all conversations of a program."""
+    return kind(base_url=base, api_key="none", max_retries=2)
+
+
 class Loop:
     """A plain loop over one API."""
 
@@ -50,19 +56,16 @@ class Loop:
             "on_history": lambda history: kept.update(history=history), **self.said,
         }  # fmt: skip
         base = model.url if "anthropic" in self.name else f"{model.url}/v1"
-        client = self.client(base_url=base, api_key="none", max_retries=2)
         killed = False
-        with_door = (client, shop.door, history)
         if self.is_async:
-            killed = running.run(
-                self._run_async(with_door, options), shop, cancel=cancel
-            )  # fmt: skip
+            client = self.client(base_url=base, api_key="none", max_retries=2)
+            making = self._run_async((client, shop.door, history), options)
+            killed = running.run(making, shop, cancel=cancel)
         else:
             try:
-                self.door.run_loop(*with_door, **options)
+                self.door.run_loop(client_of(self.client, base), shop.door, history, **options)
             except Killed:
                 killed = True
-            client.close()
         return Played(told_in(model.requests, since=len(history)), killed, kept["history"])
 
     async def _run_async(self, with_door, options):
