@@ -38,6 +38,7 @@ NO_FIELD = {
     "approval": "False",
     "name": "of the function",
     "noun": "from the name",
+    "schema": "of the function",
 }
 DURATION = "seconds, or `10s`, `15m`, `24h`, `7d`"
 

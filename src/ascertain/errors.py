@@ -21,6 +21,7 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
     │   ├── MayStillArrive       "not done" said while a request may still be on its way
     │   └── ReferenceTaken       "confirmed" said with the reference of another action
     ├── NoSession                a guarded call outside ``app.session(...)``
+    │   └── NoScope              an agent framework's call that nobody can be asked for
     ├── ForeignSession           the session is another principal's
     ├── SessionExpired           the session has ended
     ├── ContextTooLarge          more than a session may remember
@@ -77,6 +78,7 @@ __all__ = [
     "MayStillArrive",
     "MissingArguments",
     "NoAttempt",
+    "NoScope",
     "NoSession",
     "NotAllowed",
     "NotCanonical",
@@ -229,6 +231,16 @@ class NoSession(AscertainError):
 
     code = "no_session"
     next_step = 'Wrap the call in `with app.session("chat-42", principal="u7"):`.'
+
+
+class NoScope(NoSession):
+    """This framework does not say whose conversation it is; nothing was sent."""
+
+    code = "no_scope"
+    next_step = (
+        'Give the door scope=app.session("chat-42", principal="u7"), or a function that returns '
+        "one; or run the agent inside `with app.session(...)`."
+    )
 
 
 class ForeignSession(AscertainError):

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import httpx
@@ -31,6 +32,9 @@ from ascertain.store.ledger import Filter, Take
 from ascertain.temporal import acting, told
 from ascertain.testing.world import Behaviour, Provider, World
 from tests.docs.pages import text_of
+from tests.doors.drivers import langgraph
+from tests.doors.script import DONE, Call, calls
+from tests.doors.shop import Shop
 from tests.postgres import hands
 from tests.postgres.server import Server
 
@@ -330,6 +334,21 @@ def test_it_finds_its_action_and_sends_nothing(desk, world, order):
     assert (first["state"], first["settled"]) == ("confirmed", True)
     assert again == first
     assert len(desk.posts(order)) == world.count(order=order) == 1
+
+
+@shows("an agent of LangChain is killed after the effect, resumed, and plans anew")
+def test_a_resumed_agent_that_plans_anew_finds_its_action(world, order, tmp_path):
+    issue, other = {"issue": "it buzzes"}, {"issue": "a noise"}
+    first = calls(Call("c1", "create_ticket", {"order": order, **issue}))
+    second = calls(Call("x9", "create_ticket", {"order": order, **other}))
+    agent = langgraph.Graph("langchain", langgraph.agent)
+    with closing(Shop(world, tmp_path)) as shop:
+        shop.after_send = shop.die
+        killed = agent.play(shop, [first])
+    with closing(Shop(world, tmp_path)) as shop:
+        played = agent.play(shop, [second, DONE], saved=killed.saved)
+    assert [told.state for told in played.told] == ["confirmed", "confirmed"]
+    assert len(world.arrivals(method="POST", order=order)) == world.count(order=order) == 1
 
 
 @shows("the model refunds while the order it has just looked up is still being written")

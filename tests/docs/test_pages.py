@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from ascertain.cli import main
+from ascertain.runtime.wrapping import read_config
 from ascertain.testing.world import Provider, World
 from tests.docs.pages import (
     PAGES,
@@ -61,6 +62,19 @@ def test_the_programs_on_the_page_about_chains_say_what_it_says(tmp_path):
     programs = unpack(page, tmp_path)
     expected = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
     assert [run(tmp_path, program) for program in programs] == expected
+
+
+def test_the_door_on_the_page_lets_one_ticket_through(tmp_path):
+    page = text_of("docs/how-to/doors.md")
+    (program,) = unpack(page, tmp_path)
+    first, second = run(tmp_path, program).splitlines()
+    assert first.startswith('confirmed {"workflow_state":"completed"')
+    assert second == "confirmed 1"
+    (tmp_path / "ascertain.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1])
+    said = read_config(tmp_path / "ascertain.toml", targets=False)
+    assert (said["search"], said["open_ticket"]["fills"]["user_id"]) == (
+        {"access": "pass"}, "principal",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["own-database", "write-a-contract"])

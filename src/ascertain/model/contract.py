@@ -144,6 +144,7 @@ class Contract(Record):
     :param breaker: when it is closed for automatic sends; None: never.
     :param rate: how often its provider may be spoken to; None: not declared.
     :param items: the list parameter of a batch, whose answer tells of each item; '' = no batch.
+    :param caller_sends: only the run that calls it can send it: recovery asks, and sends nothing.
     """
 
     tool: str
@@ -179,6 +180,7 @@ class Contract(Record):
     breaker: Breaker | None = None
     rate: Rate | None = None
     items: str = ""
+    caller_sends: bool = False
     redact: tuple[str, ...] = ()
     provides: Mapping[str, str] = field(default_factory=dict[str, str])
     context: Mapping[str, str] = field(default_factory=dict[str, str])

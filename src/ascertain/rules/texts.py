@@ -121,8 +121,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "上一步（{keys}）尚未确认，{name}暂未提交。",
     ),
     "rate_used_up": (
-        "The {name} was not made: too much is under way just now. Please try again in a moment.",
-        "{name}没有提交：目前请求过多，请稍后再试。",
+        "The {name} was not made: too much is under way just now; nothing was sent.",
+        "{name}没有提交：目前请求过多，尚未发出。",
     ),
     "read": ("Read.", "已查询。"),
     "read_unavailable": ("It cannot be looked up right now.", "暂时无法查询。"),

@@ -43,7 +43,9 @@ def view_of(
         evidence=record.evidence,
         lookup=lookup,
         repeat=budget.repeatable(contract),
-        sends_left=budget.sends_left(record, contract, now) and not _key_is_dead(record, contract),
+        sends_left=budget.sends_left(record, contract, now)
+        and not _key_is_dead(record, contract)
+        and not _is_its_callers(record, contract, turn),
         turn=in_turn,
         refused=bool(record.refused) and not _is_settled_by_repeat(record, contract, lookup),
         leave=contract.best_effort,
@@ -51,6 +53,14 @@ def view_of(
         course=course(record, contract, around, now),
         held=_held(record) if held is Held.NO else held,
     )
+
+
+def _is_its_callers(record: ActionRecord, contract: Contract, turn: Turn | None) -> bool:
+    """Whether no worker may send it any more: its body is in the run that made the call.
+
+    What was never sent is left to that run for as long as it is wanted.
+    """
+    return contract.caller_sends and turn is None and record.state is not State.PREPARED
 
 
 def _held(record: ActionRecord) -> Held:

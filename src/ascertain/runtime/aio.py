@@ -53,7 +53,7 @@ from ascertain.runtime.batching import with_items, with_known
 from ascertain.runtime.bodies import Bodies, TaskBody, ThreadBody, collected
 from ascertain.runtime.checks import permitted_async, related_async
 from ascertain.runtime.committer import raised
-from ascertain.runtime.hands import Hands
+from ascertain.runtime.hands import Hands, found_another
 from ascertain.runtime.holding import cleared, hold_async, waits_for_anything
 from ascertain.runtime.invoke import (
     Opening,
@@ -99,6 +99,7 @@ class AsyncDriver:
         self._bodies = bodies
         self._values = values
         self._calls = calls  # of calls that may need others first
+        self._found = False  # another action is gone on with, and what it stored is what counts
         self._attached = attached  # an observed body ends with its caller, as it always did
         self._interrupt: BaseException | None = None
 
@@ -241,14 +242,13 @@ class AsyncDriver:
             self._interrupt = cancelled
             reply = raised(cancelled.reply)
         self._hands.written(operation, reply)
+        self._found = self._found or found_another(reply)
         return reply
 
     async def _arguments(self, record: ActionRecord) -> dict[str, Any]:
-        if self._values is None:
-            loop = asyncio.get_running_loop()
-            self._values = await loop.run_in_executor(
-                None, self._hands.arguments_of, self._entry, record
-            )
+        if self._values is None or self._found:
+            self._values = await self._apart(self._hands.arguments_of, self._entry, record)
+            self._found = False
         return self._values
 
     async def _invoke(self, record: ActionRecord, deadline_s: float) -> Report:
@@ -260,7 +260,7 @@ class AsyncDriver:
             return report(entry, opening, error=stopped, interrupt=self._interrupt)
         if not lease_covers(record, deadline_s, self._hands.clock()):
             return report(entry, opening, error=NotSent("lease_ran_out"))
-        values = self._values if self._values is not None else await self._arguments(record)
+        values = await self._arguments(record)
         opening = with_items(entry, opening, values)
         inject = {Attempt: opening.attempt}
         body = self._start(

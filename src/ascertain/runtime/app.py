@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ascertain.errors import ActionNotFound, ContractError
@@ -139,7 +139,7 @@ class Ascertain(Counts, Recovers, Wraps, WordOnWaiting):
 
         def declare(body: Callable[..., Any]) -> Any:
             contract = contract_of(said.get("name") or body.__name__, said)
-            entry = self._entry(body, contract)
+            entry = self._entry(body, contract, said.get("schema"))
             entry.permission = said.get("permission")
             rule = said.get("approval")
             entry.approval = rule if callable(rule) else None
@@ -159,7 +159,7 @@ class Ascertain(Counts, Recovers, Wraps, WordOnWaiting):
 
         def declare(body: Callable[..., Any]) -> Any:
             contract = contract_of(said.get("name") or body.__name__, said, access="read")
-            return self._declared(self._entry(body, contract))
+            return self._declared(self._entry(body, contract, said.get("schema")))
 
         return cast("Decorator", declare)
 
@@ -201,8 +201,16 @@ class Ascertain(Counts, Recovers, Wraps, WordOnWaiting):
         """Whose wish an observed call is where the code knows no sessions."""
         return self.session("observed", principal="observed", turn=new_id())
 
-    def _entry(self, body: Callable[..., Any], contract: Contract) -> Entry:
-        signature = Signature.of(body, hidden=(Attempt,))
+    def _entry(
+        self,
+        body: Callable[..., Any],
+        contract: Contract,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        if schema is None:
+            signature = Signature.of(body, hidden=(Attempt,))
+        else:
+            signature = Signature.by_schema(contract.tool, schema)
         check_contract(contract, signature)
         is_async = inspect.iscoroutinefunction(body) or inspect.isasyncgenfunction(body)
         return Entry(

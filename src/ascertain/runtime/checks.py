@@ -63,6 +63,8 @@ def _unchecked(entry: Entry, reason: str) -> Denied:
 
 def permitted(entry: Entry, record: ActionRecord, arguments: dict[str, Any]) -> str:
     """Whether a late send is still permitted: yes, no, or unknown when it cannot be checked."""
+    if not entry.sendable:
+        return "unknown"
     asked = asked_of(record, arguments)
     try:
         return _verdict(_checks(entry, asked))
@@ -73,6 +75,8 @@ def permitted(entry: Entry, record: ActionRecord, arguments: dict[str, Any]) -> 
 
 async def permitted_async(entry: Entry, record: ActionRecord, arguments: dict[str, Any]) -> str:
     """The same, for checks that may be coroutines."""
+    if not entry.sendable:
+        return "unknown"
     asked = asked_of(record, arguments)
     try:
         return _verdict([await _awaited(value) for value in _checks(entry, asked)])

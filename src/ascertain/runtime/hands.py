@@ -245,6 +245,14 @@ class Hands:
         return found[::-1]
 
 
+def found_another(reply: object) -> bool:
+    """Whether a call has found an action that is stored, maybe with other words.
+
+    Whatever is sent for it is sent with its own arguments: one key, one request.
+    """
+    return isinstance(reply, Reserved) and reply.via != "new"
+
+
 def stricter(stored: Contract, now: Contract) -> Contract:
     """Open actions keep the stricter of the contract they were sent under and today's."""
     lifetimes = [c.key_lifetime_s for c in (stored, now) if c.key_lifetime_s is not None]
@@ -272,6 +280,7 @@ def stricter(stored: Contract, now: Contract) -> Contract:
         lookup=lookup,
         approval=max(stored.approval, now.approval, key=_APPROVALS.index),
         approval_by_other=stored.approval_by_other or now.approval_by_other,
+        caller_sends=stored.caller_sends or now.caller_sends,
         key=stored.key,
     )
 

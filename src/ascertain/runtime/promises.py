@@ -81,6 +81,7 @@ class ReadPromises(TypedDict, total=False):
     * ``either``: the same where the caller may give it, out of what was shown in the session.
     * ``optional_context``: keys without which it can be called all the same.
     * ``fresh``: how old the value of a context key may be (``60s``); an older one is read anew.
+    * ``schema``: the JSON schema of its arguments, of a function that takes ``**arguments``.
     """
 
     name: str
@@ -98,6 +99,7 @@ class ReadPromises(TypedDict, total=False):
     either: Mapping[str, str]
     optional_context: Sequence[str]
     fresh: Mapping[str, float | str]
+    schema: Mapping[str, Any]
 
 
 class Promises(ReadPromises, total=False):
@@ -131,6 +133,8 @@ class Promises(ReadPromises, total=False):
       ``approval_by_other``: whose wish it is cannot approve it.
     * ``breaker``: when the tool is closed for automatic sends, see :class:`Breaker`; False: never.
     * ``items``: the list parameter of a batch, whose answer tells of each item (``Items``).
+    * ``caller_sends``: only the run that calls it can send it, because its body belongs to that run
+      (a tool of an agent framework): recovery asks, and sends nothing.
     """
 
     identity: Sequence[str]
@@ -159,11 +163,12 @@ class Promises(ReadPromises, total=False):
     approval_within: float | str
     approval_by_other: bool
     items: str
+    caller_sends: bool
 
 
 _AS_SAID = (
     "refusal_covers_key", "receipt", "receipt_required", "undo", "budget", "approval_by_other",
-    "items",
+    "items", "caller_sends",
 )  # fmt: skip
 _TUPLES = (
     "identity", "wording", "unprocessed", "redact", "refusals", "error_paths", "optional_context",
@@ -184,7 +189,7 @@ _CHOICES: dict[str, type[StrEnum]] = {
     "repeat": Repeat,
     "on_unknown": OnUnknown,
 }
-_OF_THE_ENTRY = ("name", "noun", "permission", "preconditions", "consent", "normalise")
+_OF_THE_ENTRY = ("name", "noun", "permission", "preconditions", "consent", "normalise", "schema")
 _OTHERS = ("key_format", "via", "approval", "breaker", "rate")
 
 

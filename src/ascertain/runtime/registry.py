@@ -22,7 +22,11 @@ Check = Callable[[Any], Any]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Entry:
-    """One registered tool."""
+    """One registered tool.
+
+    :ivar sendable: whether its body can run here; of a tool that only its caller's run can send,
+        in that run only.
+    """
 
     contract: Contract
     body: Callable[..., Any]
@@ -30,6 +34,7 @@ class Entry:
     codec: Codec
     is_async: bool
     observed: bool = False
+    sendable: bool = True
     lookup: Callable[[Any], Any] | None = None
     lookup_is_async: bool = False
     related: Callable[[Any], Any] | None = None
@@ -128,7 +133,8 @@ class Registry:
                     f"query_{entry.contract.noun} would be ambiguous."
                 )
             check_rates(other.contract, entry.contract)
-        self._entries[entry.name] = entry
+        # a new one: others, a worker's thread too, may be going through the old one just now
+        self._entries = {**self._entries, entry.name: entry}
         self._rates = None
 
     @property

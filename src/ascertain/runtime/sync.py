@@ -48,7 +48,7 @@ from ascertain.runtime import undoing
 from ascertain.runtime.attempt import Attempt
 from ascertain.runtime.batching import with_items, with_known
 from ascertain.runtime.checks import permitted, related
-from ascertain.runtime.hands import Hands, log
+from ascertain.runtime.hands import Hands, found_another, log
 from ascertain.runtime.holding import cleared, hold, waits_for_anything
 from ascertain.runtime.invoke import (
     Entered,
@@ -89,6 +89,7 @@ class SyncDriver:
         self._keeper = keeper
         self._values = values
         self._calls = calls  # of calls that may need others first
+        self._found = False  # another action is gone on with, and what it stored is what counts
         self._interrupt: BaseException | None = None
 
     @property
@@ -130,6 +131,7 @@ class SyncDriver:
                     self._hands.contexts.arriving(effect.beside)
                 reply = self._hands.committer.commit(effect)
                 self._hands.written(effect, reply)
+                self._found = self._found or found_another(reply)
                 return reply
             case Invoke(record, deadline_s):
                 return self._invoke(record, deadline_s)
@@ -178,8 +180,8 @@ class SyncDriver:
         return cleared(self._hands, self._entry, record)
 
     def _arguments(self, record: ActionRecord) -> dict[str, Any]:
-        if self._values is None:
-            self._values = self._hands.arguments_of(self._entry, record)
+        if self._values is None or self._found:
+            self._values, self._found = self._hands.arguments_of(self._entry, record), False
         return self._values
 
     def _invoke(self, record: ActionRecord, deadline_s: float) -> Report:

@@ -78,9 +78,11 @@ def resolved(target: Callable[..., Any] | str) -> Callable[..., Any]:
     return cast("Callable[..., Any]", found)
 
 
-def read_config(path: str | os.PathLike[str]) -> dict[str, Said]:
+def read_config(path: str | os.PathLike[str], *, targets: bool = True) -> dict[str, Said]:
     """The tools of a TOML file: under ``[tools.NAME]``, ``target`` and what the tool promises.
 
+    :param targets: False, where the tools are somebody else's: then none has a ``target``, and
+        ``access`` may be ``pass`` too.
     :raises ContractError: no such file, no TOML, or something that a file cannot say.
     """
     import tomllib  # only where there is such a file
@@ -97,19 +99,24 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Said]:
         raise ContractError(
             f"{path}: only [tools.NAME] tables are understood, got {', '.join(map(repr, whole))}."
         )
-    return {name: _said(f"{path}: {name}", said) for name, said in cast("Said", tools).items()}
+    return {
+        name: _said(f"{path}: {name}", said, targets=targets)
+        for name, said in cast("Said", tools).items()
+    }
 
 
-def _said(where: str, said: object) -> Said:
+def _said(where: str, said: object, *, targets: bool) -> Said:
     if not isinstance(said, dict):
         raise ContractError(f"{where} is no table.")
     known = dict(cast("Said", said))
     code = [name for name in _CODE if name in known]
     if code:
         raise ContractError(f"{where}: {', '.join(code)} needs code; use app.wrap(...) in Python.")
-    if not isinstance(known.get("target"), str):
+    if not targets and "target" in known:
+        raise ContractError(f"{where}: target= is for functions; use app.wrap_config(...).")
+    if targets and not isinstance(known.get("target"), str):
         raise ContractError(f"{where}: target= names the function, as package.module:function.")
-    if known.get("access", "write") not in _ACCESS:
+    if known.get("access", "write") not in (_ACCESS if targets else (*_ACCESS, "pass")):
         raise ContractError(f"{where}: access= is 'read' or 'write'.")
     if "budget" in known:
         known["budget"] = _made(where, "budget", Budget, known["budget"])

@@ -17,6 +17,7 @@ from ascertain.values.declared import REQUIRED, Declared, Parameter, read
 from ascertain.values.misfit import Misfit, path_of
 from ascertain.values.parsing import parse_call
 from ascertain.values.results import Codec
+from ascertain.values.schemas import by_schema
 from ascertain.values.shapes import Definitions, Schema
 from ascertain.values.walk import measure
 
@@ -68,6 +69,16 @@ class Signature:
         :raises ContractError: a parameter that cannot be checked or stored, with the reason.
         """
         return cls(read(function, hidden))
+
+    @classmethod
+    def by_schema(cls, name: str, schema: Mapping[str, Any]) -> Signature:
+        """What a JSON schema declares, of a function that takes ``**arguments``.
+
+        A parameter that may be left out and has no default is None where it is.
+
+        :raises ContractError: it is not the schema of an object.
+        """
+        return cls(by_schema(name, schema))
 
     def bind(self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Bound:
         """Check the arguments of one call, completely.

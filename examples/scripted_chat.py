@@ -1,0 +1,26 @@
+"""A scripted chat model for LangChain, for examples without a key."""
+
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+
+
+class ScriptedChat(GenericFakeChatModel):
+    """Says its messages in their order, whatever the tools are."""
+
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+
+def asks(id, issue):
+    given = {"order_id": "A123", "issue": issue}
+    call = {"name": "open_ticket", "args": given, "id": id, "type": "tool_call"}
+    return AIMessage("", tool_calls=[call])
+
+
+def scripted_chat():
+    """It plans anew after the first call: other words, another id."""
+    said = AIMessage("Your ticket is T900; its result is pending.")
+    script = [
+        asks("call_1", "noise in the left ear"), asks("call_2", "it buzzes on the left"), said,
+    ]  # fmt: skip
+    return ScriptedChat(messages=iter(script))

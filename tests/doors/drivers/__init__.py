@@ -1,0 +1,15 @@
+"""One small driver for each door. A new door needs a file here, and its line in `DRIVERS`.
+
+A driver has a `name`, `is_async`, `light` (another form of a door that has a driver already: only
+what may differ is tried on it), and
+
+    play(shop, says, *, turn="m1", tools=None, saved=None, cancel=False) -> Played
+
+which makes an agent of its framework with the shop's own tools, guests and door, lets a scripted
+model say `says`, and returns what the model was told. `saved` goes on with what an earlier run had
+kept when it was killed. `cancel`: the run is cancelled once `shop.began` is set (async drivers).
+"""
+
+from tests.doors.drivers import langgraph, loops
+
+DRIVERS = [*loops.DRIVERS, *langgraph.DRIVERS]

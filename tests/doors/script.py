@@ -1,0 +1,69 @@
+"""What the scripted model says, and what it was told: the same for every framework."""
+
+import json
+from typing import Any, NamedTuple
+
+
+class Call(NamedTuple):
+    """A tool call as the model writes it; `arguments` is the text itself, or what it holds."""
+
+    id: str
+    name: str
+    arguments: Any
+
+    @property
+    def text(self):
+        given = self.arguments
+        return given if isinstance(given, str) else json.dumps(given)
+
+
+class Say(NamedTuple):
+    """One message of the model.
+
+    `cut`: it reached the limit of its length. `errors`: so many requests for it are answered with
+    500 first, for the client to try again. `breaks`: its stream breaks off before its end.
+    """
+
+    calls: tuple = ()
+    text: str = ""
+    cut: bool = False
+    errors: int = 0
+    breaks: bool = False
+
+
+def calls(*made, **said):
+    return Say(tuple(made), **said)
+
+
+DONE = Say(text="Done.")
+
+
+class Told(NamedTuple):
+    """What the model got for one call: the facts, and the host's flag (None: it has none)."""
+
+    call_id: str
+    text: str
+    is_error: bool | None
+
+    @property
+    def facts(self):
+        return json.loads(self.text)
+
+    @property
+    def action(self):
+        return self.facts["actions"][0]
+
+    @property
+    def state(self):
+        return self.action["state"]
+
+
+class Played(NamedTuple):
+    """How a run went. `killed`: it ended in the middle; `saved` is what its host has kept."""
+
+    told: list
+    killed: bool = False
+    saved: Any = None
+
+    def __getitem__(self, index):
+        return self.told[index]
