@@ -23,6 +23,8 @@ def endpoint():
 class Loop:
     """A plain loop over one API."""
 
+    tells_cut = True
+
     def __init__(self, name, *, door, client, light=False, is_async=False, stream=False, **said):
         self.name = name
         self.door = door
