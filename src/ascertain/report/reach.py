@@ -165,7 +165,7 @@ def _attributes(owner: Any) -> Mapping[str, Any]:
 
 
 def _is_own(kind: type[Any]) -> bool:
-    return _is_project_module(kind.__module__)
+    return is_project_module(kind.__module__)
 
 
 def _is_project_code(thing: Any) -> bool:
@@ -174,12 +174,12 @@ def _is_project_code(thing: Any) -> bool:
         thing = thing.__func__
     if isinstance(thing, functools.partial):
         return True
-    return isinstance(thing, types.FunctionType) and _is_project_module(
+    return isinstance(thing, types.FunctionType) and is_project_module(
         str(thing.__globals__.get("__name__", ""))
     )
 
 
-def _is_project_module(name: str) -> bool:
+def is_project_module(name: str) -> bool:
     root = name.partition(".")[0]
     if root in sys.stdlib_module_names and root != "__main__":
         return False
