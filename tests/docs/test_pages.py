@@ -3,6 +3,7 @@
 import importlib
 import os
 import re
+import runpy
 import shlex
 import signal
 import subprocess
@@ -92,8 +93,9 @@ def test_the_agents_on_the_page_about_doors_have_guarded_tools(framework, tmp_pa
 
     with Ascertain(f"sqlite:///{tmp_path}/ledger.db") as app:
         app.tool(identity=["to"])(send_mail)
-        names = {"app": app, "Door": Door, "open_ticket": open_ticket}
-        exec(block, names)
+        (tmp_path / "agent.py").write_text(block)
+        given = {"app": app, "Door": Door, "open_ticket": open_ticket}
+        names = runpy.run_path(str(tmp_path / "agent.py"), init_globals=given)
     agent = names["agent"]
     if framework == "agents":
         assert [tool.name for tool in agent.tools] == ["open_ticket", "send_mail", "ascertain"]

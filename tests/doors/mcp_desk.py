@@ -20,7 +20,7 @@ async def add_note(text: str) -> str:
     """Append a note."""
     write(text)
     if text.startswith("late"):
-        await anyio.sleep(60)
+        await anyio.Event().wait()
     if text.startswith("broken"):
         raise RuntimeError("the disk said something odd")
     return f"note {text}"

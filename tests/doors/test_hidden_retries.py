@@ -1,8 +1,8 @@
 """What frameworks repeat by themselves is found beside the tools, and heard of while it happens."""
 
+import importlib.util
 import json
 import logging
-import types
 
 import pytest
 
@@ -48,9 +48,12 @@ retries = ToolRetryMiddleware()
 
 def found_in(folder, *sources, **said):
     """What lint finds in an app whose module has these lines."""
-    module = types.ModuleType("shop_of_a_test")
-    for source in sources:
-        exec(source.format(url=f"sqlite:///{folder}/ledger.db", **said), module.__dict__)
+    url = f"sqlite:///{folder}/ledger.db"
+    file = folder / "shop_of_a_test.py"
+    file.write_text("".join(source.format(url=url, **said) for source in sources))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     app = module.app
     try:
         findings = [one for one in lint(app) if one.rule == "framework-retry"]

@@ -188,7 +188,7 @@ def _behind(
     made = set_function_tool_failure_error_function(copy(tool), None)
     made.on_invoke_tool = invoke
     made.params_json_schema = dict(door.shown(tool.name, tool.params_json_schema))
-    made.timeout_seconds = made.output_json_schema = None
+    vars(made).update({"timeout_seconds": None, "output_json_schema": None})
     entry = door.app.registry.find(tool.name)
     needs = entry is not None and entry.contract.approval is Approval.ALWAYS
     if pauses and needs and not tool.tool_input_guardrails:
