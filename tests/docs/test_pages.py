@@ -3,6 +3,7 @@
 import importlib
 import os
 import re
+import runpy
 import shlex
 import signal
 import subprocess
@@ -10,6 +11,8 @@ import sys
 
 import pytest
 
+from ascertain import Ascertain
+from ascertain.adapters.door import Door
 from ascertain.cli import main
 from ascertain.runtime.wrapping import read_config
 from ascertain.testing.world import Provider, World
@@ -66,7 +69,7 @@ def test_the_programs_on_the_page_about_chains_say_what_it_says(tmp_path):
 
 def test_the_door_on_the_page_lets_one_ticket_through(tmp_path):
     page = text_of("docs/how-to/doors.md")
-    (program,) = unpack(page, tmp_path)
+    program, *_ = unpack(page, tmp_path)
     first, second = run(tmp_path, program).splitlines()
     assert first.startswith('confirmed {"workflow_state":"completed"')
     assert second == "confirmed 1"
@@ -75,6 +78,31 @@ def test_the_door_on_the_page_lets_one_ticket_through(tmp_path):
     assert (said["search"], said["open_ticket"]["fills"]["user_id"]) == (
         {"access": "pass"}, "principal",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("framework", ["pydantic_ai", "agents"])
+def test_the_agents_on_the_page_about_doors_have_guarded_tools(framework, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "-")
+    blocks = python_blocks(text_of("docs/how-to/doors.md"))
+    (block,) = [block for block in blocks if f"from {framework} import Agent" in block]
+
+    def open_ticket(order_id: str, issue: str) -> dict:
+        """Open a ticket."""
+
+    def send_mail(to: str) -> dict:
+        """Send a mail."""
+
+    with Ascertain(f"sqlite:///{tmp_path}/ledger.db") as app:
+        app.tool(identity=["to"])(send_mail)
+        (tmp_path / "agent.py").write_text(block)
+        given = {"app": app, "Door": Door, "open_ticket": open_ticket}
+        names = runpy.run_path(str(tmp_path / "agent.py"), init_globals=given)
+    agent = names["agent"]
+    if framework == "agents":
+        assert [tool.name for tool in agent.tools] == ["open_ticket", "send_mail", "ascertain"]
+    else:
+        guard = agent.root_capability.capabilities[-1]
+        assert set(guard.get_toolset().tools) == {"send_mail", "ascertain"}
 
 
 @pytest.mark.parametrize("name", ["own-database", "write-a-contract"])

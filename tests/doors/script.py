@@ -59,11 +59,15 @@ class Told(NamedTuple):
 
 
 class Played(NamedTuple):
-    """How a run went. `killed`: it ended in the middle; `saved` is what its host has kept."""
+    """How a run went. `killed`: it ended in the middle; `saved` is what its host has kept.
+
+    `refused`: the framework itself ended the run, because of what the model wrote.
+    """
 
     told: list
     killed: bool = False
     saved: Any = None
+    refused: bool = False
 
     def __getitem__(self, index):
         return self.told[index]

@@ -53,6 +53,8 @@ class Shop:
         self.world = world
         self.turn = turn
         self.began = threading.Event()
+        self.over = threading.Event()
+        self.over.set()
         self.after_send = lambda: None
         self.silent = False
         self.kill = lambda: None
@@ -76,6 +78,7 @@ class Shop:
     def die(self):
         """The process ends here: whoever runs the agent, and the body that has just sent."""
         self.kill()
+        self.over.wait(5)  # the dead say nothing more, not even that they died
         raise Killed
 
     def may(self, asked):

@@ -8,10 +8,11 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SHARED = ("desk", "scripted", "scripted_chat")
-KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LANGCHAIN_MODEL")
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LANGCHAIN_MODEL", "PYDANTIC_AI_MODEL")
 RUNS = [
     ("anthropic_loop.py",), ("openai_loop.py",), ("openai_loop.py", "responses"),
     ("langchain_agent.py",), ("langgraph_node.py",),
+    ("pydantic_ai_agent.py",), ("openai_agents_agent.py",),
 ]  # fmt: skip
 
 

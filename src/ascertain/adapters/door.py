@@ -31,7 +31,7 @@ from ascertain.rules.facts import (
 )
 from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
-from ascertain.runtime.refusing import Refusing
+from ascertain.runtime.refusing import Refusing, log
 from ascertain.runtime.scope import Session, current
 from ascertain.runtime.wanting import Options
 from ascertain.runtime.wrapping import read_config
@@ -251,7 +251,7 @@ class Door:
                 next_step="Run the agent async, or make the tool a plain function.",
             )
         with session.acting():
-            return self.app.guarded(entry, (), kwargs, options)
+            return _heard(self.app.guarded(entry, (), kwargs, options), options)
 
     async def _guarded_async(
         self,
@@ -262,7 +262,7 @@ class Door:
         options: Options,
     ) -> Action[Any]:
         with session.acting():
-            return await self.app.guarded_async(entry_of(), (), kwargs, options)
+            return _heard(await self.app.guarded_async(entry_of(), (), kwargs, options), options)
 
     def _told(self, tool: str, action: Action[Any]) -> Fact:
         """The fact of a call that was made; reading the answer may look into the ledger."""
@@ -312,6 +312,18 @@ class Door:
     def _refuses(self, name: str) -> bool:
         listed = name in self._said or self.app.registry.find(name) is not None
         return self._unlisted == "refuse" and not listed
+
+
+def _heard(action: Action[Any], options: Options) -> Action[Any]:
+    """A call that comes once more is told in the log: a framework repeats, or a run was resumed."""
+    record = action.record
+    if options.call_id and action.how != "new" and record.call_id == options.call_id:
+        line = {
+            "event": "call_repeated", "action": record.id, "tool": record.tool,
+            "session": record.session, "state": str(record.state),
+        }  # fmt: skip
+        log.info(json.dumps(line))
+    return action
 
 
 class _CutOff(Exception):

@@ -1,7 +1,7 @@
 """One small driver for each door. A new door needs a file here, and its line in `DRIVERS`.
 
 A driver has a `name`, `is_async`, `light` (another form of a door that has a driver already: only
-what may differ is tried on it), and
+what may differ is tried on it), `tells_cut` (a message that was cut off is known to be), and
 
     play(shop, says, *, turn="m1", tools=None, saved=None, cancel=False) -> Played
 
@@ -10,6 +10,6 @@ model say `says`, and returns what the model was told. `saved` goes on with what
 kept when it was killed. `cancel`: the run is cancelled once `shop.began` is set (async drivers).
 """
 
-from tests.doors.drivers import langgraph, loops
+from tests.doors.drivers import langgraph, loops, openai_agents, pydantic_ai
 
-DRIVERS = [*loops.DRIVERS, *langgraph.DRIVERS]
+DRIVERS = [*loops.DRIVERS, *langgraph.DRIVERS, *pydantic_ai.DRIVERS, *openai_agents.DRIVERS]

@@ -57,6 +57,8 @@ def read(text):
 class Graph:
     """An agent on a graph with a checkpointer."""
 
+    tells_cut = True
+
     def __init__(self, name, build, *, light=False, is_async=False):
         self.name = name
         self.build = build

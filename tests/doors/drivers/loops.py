@@ -29,6 +29,8 @@ def client_of(kind, base):
 class Loop:
     """A plain loop over one API."""
 
+    tells_cut = True
+
     def __init__(self, name, *, door, client, light=False, is_async=False, stream=False, **said):
         self.name = name
         self.door = door

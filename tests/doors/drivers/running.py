@@ -14,6 +14,7 @@ async def _run(making, shop, cancel):
     task = asyncio.ensure_future(making)
     loop = asyncio.get_running_loop()
     shop.kill = lambda: loop.call_soon_threadsafe(task.cancel)
+    shop.over.clear()
     if cancel:
         assert await asyncio.to_thread(shop.began.wait, 10), "the guest was never called"
         task.cancel()
@@ -22,6 +23,7 @@ async def _run(making, shop, cancel):
     except (asyncio.CancelledError, Killed):
         return True
     finally:
+        shop.over.set()
         late = set(shop.app._calls.bodies.tasks)
         if late:
             await asyncio.wait(late, timeout=10)
