@@ -15,6 +15,7 @@ Exceptions are for misuse and outages, and are raised *before* anything is sent:
     │   └── NotCanonical         NaN, infinity, lone surrogates, values JSON cannot hold
     ├── UnknownTool              no tool of that name is registered
     │   └── ArgumentsRemoved     so old that what undoing it needs is not stored any more
+    ├── ToolChanged              an MCP server's tool is not what was pinned
     ├── IntentConflict           a live intent exists with other exact arguments
     ├── NotAllowed               asked for something outside next_allowed
     │   ├── SenderMayBeAlive     "not done" said while an earlier sender may still send
@@ -86,6 +87,7 @@ __all__ = [
     "ReferenceTaken",
     "SenderMayBeAlive",
     "SessionExpired",
+    "ToolChanged",
     "UnknownTool",
     "Unsettled",
     "WeakKey",
@@ -187,6 +189,15 @@ class ArgumentsRemoved(UnknownTool):
 
     code = "arguments_removed"
     next_step = "Undo it by hand, then `ascertain resolve ID --undone --evidence TEXT`."
+
+
+class ToolChanged(AscertainError):
+    """This tool of an MCP server is not what was pinned; nothing was sent."""
+
+    code = "tool_changed"
+    next_step = (
+        "Have a person look: `ascertain doctor` shows the change, `ascertain mcp release` ends it."
+    )
 
 
 class IntentConflict(AscertainError):

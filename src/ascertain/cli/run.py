@@ -45,6 +45,9 @@ COMMANDS = {
     "doctor": "Examine a ledger and, with an app, its tools.",
     "lint": "What is worth knowing about an app's tools.",
     "observe-report": "What guarding would have prevented.",
+    "mcp": "Stand in front of an MCP server.",
+    "mcp-init": "Write a first configuration for a server.",
+    "mcp-release": "Release tools that changed.",
     "demo": "See it work, and see processes die.",
     "replay": "Recorded calls of real agents, with faults.",
     "audit-trace": "What recorded conversations repeated and misstated.",
@@ -100,6 +103,7 @@ def run(argv: list[str]) -> int:
     if not argv:
         run(["--help"])
         return Exit.USAGE
+    argv = _joined(argv)
     try:
         command = typer.main.get_command(build(_wanted(argv)))
         code = command.main(args=argv, prog_name=_NAME, standalone_mode=False)
@@ -134,6 +138,12 @@ def _everywhere(argv: list[str]) -> tuple[bool, bool, list[str]]:
 def _wanted(argv: list[str]) -> str:
     """The command's name: no option before it has a value."""
     return next((word for word in argv if not word.startswith("-")), "")
+
+
+def _joined(argv: list[str]) -> list[str]:
+    """``mcp init`` as ``mcp-init``: a command that takes another's words has no subcommands."""
+    name = "-".join(argv[:2])
+    return [name, *argv[2:]] if len(argv) > 1 and name in COMMANDS else argv
 
 
 def _usage(error: Exception, argv: list[str]) -> UsageProblem:

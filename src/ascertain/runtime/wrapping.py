@@ -95,9 +95,11 @@ def read_config(path: str | os.PathLike[str], *, targets: bool = True) -> dict[s
     except tomllib.TOMLDecodeError as error:
         raise ContractError(f"{path} is no TOML: {error}.") from error
     tools: object = whole.pop("tools", {})
+    whole.pop("mcp", None)  # of the servers that `ascertain mcp` stands in front of
     if whole or not isinstance(tools, dict):
         raise ContractError(
-            f"{path}: only [tools.NAME] tables are understood, got {', '.join(map(repr, whole))}."
+            f"{path}: only [tools.NAME] and [mcp] tables are understood, got "
+            f"{', '.join(map(repr, whole))}."
         )
     return {
         name: _said(f"{path}: {name}", said, targets=targets)
@@ -108,16 +110,25 @@ def read_config(path: str | os.PathLike[str], *, targets: bool = True) -> dict[s
 def _said(where: str, said: object, *, targets: bool) -> Said:
     if not isinstance(said, dict):
         raise ContractError(f"{where} is no table.")
-    known = dict(cast("Said", said))
-    code = [name for name in _CODE if name in known]
-    if code:
-        raise ContractError(f"{where}: {', '.join(code)} needs code; use app.wrap(...) in Python.")
+    known = promised(where, cast("Said", said))
     if not targets and "target" in known:
         raise ContractError(f"{where}: target= is for functions; use app.wrap_config(...).")
     if targets and not isinstance(known.get("target"), str):
         raise ContractError(f"{where}: target= names the function, as package.module:function.")
     if known.get("access", "write") not in (_ACCESS if targets else (*_ACCESS, "pass")):
         raise ContractError(f"{where}: access= is 'read' or 'write'.")
+    return known
+
+
+def promised(where: str, said: Mapping[str, Any]) -> Said:
+    """What a table promises of a tool, with our own records in place of its inner tables.
+
+    :raises ContractError: something that needs code, or an inner table that is not understood.
+    """
+    known = dict(said)
+    code = [name for name in _CODE if name in known]
+    if code:
+        raise ContractError(f"{where}: {', '.join(code)} needs code; use app.wrap(...) in Python.")
     if "budget" in known:
         known["budget"] = _made(where, "budget", Budget, known["budget"])
     if "refusals" in known:

@@ -93,6 +93,8 @@ REDIS: Final[dict[str, Verdict]] = {
 MCP: Final[dict[int, Verdict]] = {
     # The others are made up by the client as well, for replies that came after the effect.
     -32602: _INVALID,
+    -32601: _INVALID,  # no such method, or, over HTTP, no such endpoint
+    -32020: _UNDONE,  # the headers do not fit: refused before the tool is run
 }
 
 
@@ -109,6 +111,9 @@ def _other_protocol(node: BaseException, key: str) -> Said | None:
             return Said(verdict=REDIS[name])
         case "mcp":
             return _mcp(node)
+        case "ascertain" if name == "ErrorResult":
+            # An error result is also what servers make of a time-out after the effect.
+            return Said(code=code_of(peek(node, "code")), verdict=_UNSETTLED)
         case "stripe" if name == "IdempotencyError":
             return Said(code="idempotency_error", verdict=_DUPLICATE)
         case _:

@@ -1,0 +1,110 @@
+"""Run the proxy: to the host over stdio or streamable HTTP, to the server over either."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.client._transport import TransportStreams
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared._httpx_utils import create_mcp_http_client
+
+from ascertain.adapters.mcp.config import ProxyConfig
+from ascertain.adapters.mcp.proxy import Proxy
+from ascertain.adapters.mcp.templates import fill
+from ascertain.adapters.mcp.upstream import Connect, Lost, Upstream
+from ascertain.errors import ContractError
+from ascertain.runtime.app import Ascertain
+
+
+def connect_to(command: Sequence[str], url: str, config: ProxyConfig) -> Connect:
+    """How to reach the server: a command, or a URL.
+
+    :raises ContractError: neither, or both; or an environment variable that is not there.
+    """
+    if bool(command) == bool(url):
+        raise ContractError(
+            "Say which MCP server: a command after --, or --url URL.",
+            next_step="ascertain mcp -- python server.py",
+        )
+    if url:
+        return _over_http(url, _from_environment(config.headers))
+    return _over_stdio(command, _from_environment(config.env))
+
+
+def _over_stdio(command: Sequence[str], env: Mapping[str, str]) -> Connect:
+    @asynccontextmanager
+    async def connect(_: Lost) -> AsyncGenerator[TransportStreams]:
+        # The server is ours as it would be the host's: it sees the same environment.
+        parameters = StdioServerParameters(
+            command=command[0], args=list(command[1:]), env={**os.environ, **env}
+        )
+        async with stdio_client(parameters) as streams:
+            yield streams
+
+    return connect
+
+
+def _over_http(url: str, headers: Mapping[str, str]) -> Connect:
+    @asynccontextmanager
+    async def connect(lost: Lost) -> AsyncGenerator[TransportStreams]:
+        async def look(response: Any) -> None:
+            if response.status_code == 404 and "mcp-session-id" in response.request.headers:
+                lost()
+
+        async with create_mcp_http_client(headers=dict(headers)) as client:
+            client.event_hooks = {**client.event_hooks, "response": [look]}
+            async with streamable_http_client(url, http_client=client) as streams:
+                yield streams
+
+    return connect
+
+
+def _from_environment(texts: Mapping[str, str]) -> dict[str, str]:
+    """Texts with ``{env.NAME}`` filled in: no secret has to stand in a file."""
+    try:
+        return {name: str(fill(text, {"env": os.environ})) for name, text in texts.items()}
+    except LookupError as error:
+        raise ContractError(f"[mcp]: {error.args[0]} in this environment.") from error
+
+
+@asynccontextmanager
+async def opened(
+    config: ProxyConfig, connect: Connect, *, shared: bool, worker: str = "embedded"
+) -> AsyncGenerator[Server[Any]]:
+    """A proxy, connected, with its ledger open and its worker running."""
+    app = Ascertain(config.ledger, tenant=config.tenant, worker=worker)
+    proxy = Proxy(app, config, Upstream(connect), shared=shared)
+    try:
+        server = await proxy.open()
+        async with app:
+            try:
+                yield server
+            finally:
+                await proxy.close()
+    finally:
+        await proxy.upstream.close()
+
+
+async def over_stdio(config: ProxyConfig, connect: Connect) -> None:
+    """Serve one host over stdin and stdout, until it closes them."""
+    async with (
+        opened(config, connect, shared=False) as server,
+        stdio_server() as (reading, writing),
+    ):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+async def over_http(config: ProxyConfig, connect: Connect, host: str, port: int) -> None:
+    """Serve hosts over streamable HTTP at ``/mcp``, until told to stop."""
+    import uvicorn
+
+    async with opened(config, connect, shared=True) as server:
+        web = server.streamable_http_app(host=host)
+        settings = uvicorn.Config(web, host=host, port=port, log_level="warning")
+        await uvicorn.Server(settings).serve()
