@@ -1,40 +1,79 @@
 """An MCP server on the official SDK whose effects are lines of a file: counted from outside.
 
-    python shop_server.py FOLDER [PORT]
+    python -m tests.mcp.shop_server FOLDER [PORT]
 
-``FOLDER/next`` may say what happens at the next call that writes: ``die_after`` the effect,
-``die_before`` it, ``hang`` after it, ``error_after`` it. It is read once and removed.
+``FOLDER/next`` may say what happens at the next call that writes; it is read once and removed.
 """
 
 import asyncio
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp.shared.exceptions import MCPError
 from mcp_types import ToolAnnotations
+from pydantic import BaseModel
 
-FOLDER = Path(sys.argv[1])
-server = MCPServer("shop", version="1.0", instructions="Tickets of a shop.")
-
-
-def behaviour() -> str:
-    file = FOLDER / "next"
-    said = file.read_text() if file.exists() else ""
-    file.unlink(missing_ok=True)
-    return said
+READS = ToolAnnotations(read_only_hint=True)
 
 
-def tickets() -> list[dict[str, str]]:
-    file = FOLDER / "tickets"
-    lines = file.read_text().splitlines() if file.exists() else []
-    return [
-        dict(zip(("id", "request", "order", "issue"), line.split("\t"), strict=True))
-        for line in lines
-    ]
+class Shop:
+    """What the server does; ``die`` ends it in the middle of a call."""
+
+    def __init__(self, folder: Path, die: Callable[[], None]) -> None:
+        self.folder = folder
+        self.die = die
+        self.hidden = False
+        self.metas: list[dict[str, Any]] = []
+
+    def tickets(self) -> list[dict[str, str]]:
+        file = self.folder / "tickets"
+        lines = file.read_text().splitlines() if file.exists() else []
+        names = ("id", "request", "order", "issue")
+        return [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
+
+    def next(self, said: str) -> None:
+        """Say what happens at the next write."""
+        (self.folder / "next").write_text(said)
+
+    async def write(self, order: str, issue: str, request: str) -> dict[str, Any]:
+        file = self.folder / "next"
+        said = file.read_text() if file.exists() else ""
+        file.unlink(missing_ok=True)
+        match said:
+            case "die_before":
+                self.die()
+                await asyncio.Event().wait()
+            case "closed":
+                raise ToolError("SHOP_CLOSED: come back tomorrow")
+            case "invalid":
+                raise MCPError(-32602, "no such order")
+        known = [row for row in self.tickets() if request and row["request"] == request]
+        if known:
+            return {"ticket_id": known[0]["id"], "again": True}
+        ticket = f"T{900 + len(self.tickets())}"
+        with (self.folder / "tickets").open("a") as lines:
+            lines.write(f"{ticket}\t{request}\t{order}\t{issue}\n")
+            lines.flush()
+            os.fsync(lines.fileno())
+        match said:
+            case "die_after":
+                self.die()
+                await asyncio.Event().wait()
+            case "slow":
+                (self.folder / "began").touch()
+                await asyncio.to_thread(wait_for, self.folder / "go")
+            case "error_after":
+                raise TimeoutError("gateway read timed out")
+            case "internal_error":
+                raise MCPError(-32603, "out of memory")
+        return {"ticket_id": ticket, "again": False}
 
 
 def wait_for(file: Path) -> None:
@@ -43,78 +82,81 @@ def wait_for(file: Path) -> None:
         time.sleep(0.01)
 
 
-async def write(order: str, issue: str, request: str) -> dict[str, Any]:
-    said = behaviour()
-    if said == "die_before":
-        os._exit(9)
-    if said == "closed":
-        raise ValueError("SHOP_CLOSED: come back tomorrow")
-    if said == "invalid":
-        raise MCPError(-32602, "no such order")
-    if request and (known := [row for row in tickets() if row["request"] == request]):
-        return {"ticket_id": known[0]["id"], "again": True}
-    ticket = f"T{900 + len(tickets())}"
-    with (FOLDER / "tickets").open("a") as file:
-        file.write(f"{ticket}\t{request}\t{order}\t{issue}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    if said == "die_after":
-        os._exit(9)
-    if said == "hang":
-        await asyncio.Event().wait()
-    if said == "slow":
-        (FOLDER / "began").touch()
-        await asyncio.to_thread(wait_for, FOLDER / "go")
-    if said == "error_after":
-        raise TimeoutError("gateway read timed out")
-    return {"ticket_id": ticket, "again": False}
+class Yes(BaseModel):
+    """What a person answers."""
+
+    sure: bool
 
 
-@server.tool()
-async def create_ticket(order_id: str, issue: str, request_id: str = "") -> dict[str, Any]:
-    """Open a ticket."""
-    return await write(order_id, issue, request_id)
+def ask_whether_sure() -> Elicit[Yes]:
+    return Elicit("Are you sure?", Yes)
 
 
-@server.tool()
-async def send_note(order_id: str, text: str) -> dict[str, Any]:
-    """Send a note; nobody can ask what became of it."""
-    return await write(order_id, text, "")
+def make_server(shop: Shop) -> MCPServer:
+    server = MCPServer("shop", version="1.0", instructions="Tickets of a shop.", log_level="CRITICAL")
 
+    @server.tool()
+    async def create_ticket(
+        order_id: str, issue: str, context: Context, request_id: str = ""
+    ) -> dict[str, Any]:
+        """Open a ticket."""
+        shop.metas.append(dict(context.request_context.meta or {}))
+        return await shop.write(order_id, issue, request_id)
 
-@server.tool(annotations=ToolAnnotations(readOnlyHint=True))
-def find_tickets(request: str = "", order_id: str = "") -> dict[str, Any]:
-    """Find tickets by request number or by order."""
-    rows = [
-        row
-        for row in tickets()
-        if (not request or row["request"] == request) and (not order_id or row["order"] == order_id)
-    ]
-    return {"tickets": rows}
+    @server.tool()
+    async def send_note(order_id: str, text: str, copies: int | None = 1) -> dict[str, Any]:
+        """Send a note; nobody can ask what became of it."""
+        return await shop.write(order_id, text, "")
 
+    @server.tool(annotations=READS)
+    def find_tickets(request: str = "", order_id: str = "") -> dict[str, Any]:
+        """Find tickets by request number or by order."""
+        if shop.hidden:
+            raise ToolError("The search is down.")
+        rows = shop.tickets()
+        if request:
+            rows = [row for row in rows if row["request"] == request]
+        return {"tickets": [row for row in rows if not order_id or row["order"] == order_id]}
 
-@server.tool(annotations=ToolAnnotations(readOnlyHint=True))
-def ping(text: str) -> str:
-    """Say the same."""
-    return text
+    @server.tool(annotations=READS)
+    def ping(text: str) -> str:
+        """Say the same."""
+        return text
 
+    @server.tool(annotations=READS)
+    def broken(text: str) -> str:
+        """Always an error."""
+        raise ValueError(f"no {text} here")
 
-@server.tool(annotations=ToolAnnotations(readOnlyHint=True))
-def broken(text: str) -> str:
-    """Always an error."""
-    raise ValueError(f"no {text} here")
+    @server.tool()
+    async def count_to(order_id: str, top: int, context: Context) -> dict[str, Any]:
+        """Report progress, then open a ticket."""
+        for number in range(top):
+            await context.report_progress(number + 1, top, f"step {number + 1}")
+        return await shop.write(order_id, "counted", "")
 
+    @server.tool()
+    async def refund(order_id: str, sure: Annotated[Yes, Resolve(ask_whether_sure)]) -> str:
+        """Ask the person back, then refund."""
+        await shop.write(order_id, f"refund {sure.sure}", "")
+        return f"refunded {order_id}"
 
-@server.tool()
-async def count_to(order_id: str, top: int, context: Context) -> dict[str, Any]:
-    """Report progress, then open a ticket."""
-    for number in range(top):
-        await context.report_progress(number + 1, top, f"step {number + 1}")
-    return await write(order_id, "counted", "")
+    @server.resource("shop://hours")
+    def hours() -> str:
+        """When it is open."""
+        return "always"
+
+    @server.prompt()
+    def complain(order_id: str) -> str:
+        """How to complain."""
+        return f"Complain about {order_id}."
+
+    return server
 
 
 if __name__ == "__main__":
+    made = make_server(Shop(Path(sys.argv[1]), lambda: os._exit(9)))
     if len(sys.argv) > 2:
-        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
+        made.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
     else:
-        server.run("stdio")
+        made.run("stdio")

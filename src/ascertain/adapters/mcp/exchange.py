@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
@@ -28,6 +29,10 @@ _ASKS: Final[dict[str, tuple[type[Any], type[BaseModel]]]] = {
     "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResultWithTools),
     "roots/list": (types.ListRootsRequest, types.ListRootsResult),
 }
+
+_OFFERED: Final = {
+    "elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots",
+}  # fmt: skip
 
 
 class NobodyToAsk(Exception):
@@ -90,6 +95,11 @@ class Exchange:
         """
         if self._context is None:
             raise NobodyToAsk("the host has gone")
+        offered = self._context.session.client_capabilities
+        for request in requests.values():
+            name = _OFFERED.get(str(request.get("method")), "")
+            if offered is None or getattr(offered, name, None) is None:
+                raise NobodyToAsk(f"the host does not offer {name or 'that'}")
         if self.modern:
             self._answers = _future()
             self._asked.set_result(requests)
@@ -112,7 +122,11 @@ class Exchange:
         except ValidationError as error:
             raise NobodyToAsk("the server asks for something that cannot be read") from error
         metadata = ServerMessageMetadata(related_request_id=self._context.request_id)
-        answered = await self._context.session.send_request(asked, answer, metadata=metadata)
+        try:
+            answered = await self._context.session.send_request(asked, answer, metadata=metadata)
+        except (MCPError, ValidationError) as error:
+            # Its code is the host's: it says nothing of what the server has done.
+            raise NobodyToAsk("the host did not answer") from error
         return answered.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 

@@ -1,0 +1,168 @@
+"""A proxy, its server and its ledger, in one process: real SDK code on every side of it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp import Client
+from mcp.client._memory import InMemoryTransport
+from mcp.server.mcpserver import MCPServer
+from mcp.server.runner import serve_loop
+from mcp.shared.memory import create_client_server_memory_streams
+
+from ascertain.adapters.mcp import serve
+from ascertain.adapters.mcp.config import ProxyConfig, proxy_config
+from ascertain.adapters.mcp.words import FACT
+from ascertain.store.ledger import Filter
+from ascertain.store.open import open_ledger
+from tests.mcp.shop_server import Shop, make_server
+
+TICKETS = {
+    "access": "write",
+    "identity": ["order_id"],
+    "wording": ["issue"],
+    "key": {"argument": "request_id"},
+    "key_lifetime": "24h",
+    "receipt": "ticket_id",
+    "error_code": {"pattern": "SHOP_CLOSED"},
+    "refusals": [{"code": "SHOP_CLOSED", "kind": "business"}],
+    "lookup": {
+        "tool": "find_tickets",
+        "arguments": {"request": "{key}"},
+        "items": "tickets",
+        "ref": "id",
+        "absence_final_after": "0s",
+    },
+}
+MODES = ("2026-07-28", "legacy")
+
+
+class House:
+    """One folder: the shop's tickets, the proxy's ledger and pins."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.shop = Shop(folder, self.cut)
+        self.reach = 0
+        self.down = False
+        self.server_mode = MODES[0]
+        self._streams: Any = None
+
+    def cut(self) -> None:
+        """The server is gone in the middle of what it does."""
+        self._streams[0].close()
+
+    def config(self, **said: Any) -> ProxyConfig:
+        tools = {"create_ticket": TICKETS, **said.pop("tools", {})}
+        own = {"name": "shop", "ledger": f"sqlite:///{self.folder}/ledger.db", "principal": "u7"}
+        pins = str(self.folder / "pins.json")
+        return proxy_config("test", {"pins": pins, **own, "tools": tools, **said})
+
+    def connect(self, lost: Any) -> Any:
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[Any]:
+            if self.down:
+                raise ConnectionRefusedError("nobody listens")
+            made = make_server(self.shop)
+            served = InMemoryTransport(made) if self.server_mode != "legacy" else of_2025(made)
+            async with served as streams:
+                self._streams = streams
+                self.reach += 1
+                yield streams
+
+        return opened()
+
+    everything = Filter(limit=100)
+
+    def ledger(self) -> Any:
+        return closing(open_ledger(f"sqlite:///{self.folder}/ledger.db"))
+
+    def patient(self, **said: Any) -> dict[str, Any]:
+        """Tickets of a shop that promises nothing for a key, with little time for one call."""
+        rest = {name: value for name, value in TICKETS.items() if name != "key_lifetime"}
+        lookup = {**TICKETS["lookup"], "absence_final_after": "1h"}  # type: ignore[dict-item]
+        budget = {"turn_s": 0.5, "send_deadline_s": 0.4, "backoff_s": 0.05}
+        return {**rest, "lookup": lookup, "budget": budget, **said}
+
+    def later(self) -> None:
+        """Until the ledger's clock has moved on."""
+        began = time.time()
+        while time.time() - began < 0.002:
+            pass
+
+    def hide_tickets(self) -> None:
+        """From now on the shop's search finds nothing, without saying that there is nothing."""
+        self.shop.hidden = True
+
+    def show_tickets(self) -> None:
+        self.shop.hidden = False
+
+    @asynccontextmanager
+    async def proxy(self, *, shared: bool = False, connect: Any = None, **said: Any) -> Any:
+        """The proxy as hosts see it."""
+        config = self.config(**said)
+        opened = serve.opened(config, connect or self.connect, shared=shared, worker="none")
+        async with opened as server:
+            yield server
+
+    @asynccontextmanager
+    async def host(self, *, mode: str = MODES[0], **said: Any) -> AsyncIterator["Host"]:
+        """A host of a proxy of its own."""
+        callback = said.pop("elicitation_callback", None)
+        async with AsyncExitStack() as stack:
+            server = await stack.enter_async_context(self.proxy(**said))
+            made = Client(server, mode=mode, elicitation_callback=callback)
+            yield Host(await stack.enter_async_context(made))
+
+
+@asynccontextmanager
+async def of_2025(server: MCPServer) -> AsyncIterator[Any]:
+    """The same server as if it knew the revisions of 2025 only."""
+    lowlevel = server._lowlevel_server
+    async with create_client_server_memory_streams() as (client, (reading, writing)):
+        async with lowlevel.lifespan(lowlevel) as state, anyio.create_task_group() as group:
+            group.start_soon(partial(serve_loop, lowlevel, reading, writing, lifespan_state=state))
+            yield client
+            group.cancel_scope.cancel()
+
+
+class Host:
+    """The official client, and what it gets from a proxy."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def call(self, tool: str, _meta: dict[str, Any] | None = None, **arguments: Any) -> Any:
+        return await self.client.call_tool(tool, arguments, meta=_meta)
+
+    async def ticket(self, order: str = "A1", issue: str = "noise", **meta: str) -> Any:
+        return await self.call(
+            "create_ticket",
+            {f"ascertain.dev/{name}": text for name, text in meta.items()} or None,
+            order_id=order,
+            issue=issue,
+        )
+
+
+def fact(result: types.CallToolResult) -> dict[str, Any]:
+    """The facts of one action."""
+    found: dict[str, Any] = (result.meta or {})[FACT]
+    return found
+
+
+def state(result: types.CallToolResult) -> str:
+    (action,) = fact(result)["actions"]
+    return str(action["state"])
+
+
+async def until(file: Path) -> None:
+    """Wait for a file, with a bound."""
+    async with asyncio.timeout(10):
+        while not file.exists():
+            await asyncio.sleep(0.005)
