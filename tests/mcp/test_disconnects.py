@@ -2,8 +2,10 @@
 
 import asyncio
 
+import mcp_types as types
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from tests.mcp.house import MODES, Host, state, until
 
@@ -24,12 +26,13 @@ async def test_a_cancelled_call_goes_on_and_the_call_that_comes_again_hears_its_
 
 
 async def test_a_host_that_times_out_and_calls_again_at_once_waits_for_the_first(house):
-    async with house.host() as host:
+    async with house.host(mode="legacy") as host:
         house.shop.next("slow")
-        with pytest.raises(Exception, match="timed out"):
+        with pytest.raises(MCPError) as told:
             await host.client.call_tool(
                 "create_ticket", {"order_id": "A1", "issue": "x"}, read_timeout_seconds=0.1
             )
+        assert told.value.code == types.REQUEST_TIMEOUT
         again = asyncio.create_task(host.ticket())
         (house.folder / "go").touch()
         assert state(await again) == "confirmed"
