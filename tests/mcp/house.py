@@ -21,7 +21,7 @@ from ascertain.adapters.mcp.config import ProxyConfig, proxy_config
 from ascertain.adapters.mcp.words import FACT
 from ascertain.store.ledger import Filter
 from ascertain.store.open import open_ledger
-from tests.mcp.shop_server import Shop, make_server
+from tests.mcp.shop_server import Shop, make_server, wait_for
 
 TICKETS = {
     "access": "write",
@@ -125,11 +125,14 @@ class House:
 async def of_2025(server: MCPServer) -> AsyncIterator[Any]:
     """The same server as if it knew the revisions of 2025 only."""
     lowlevel = server._lowlevel_server
-    async with create_client_server_memory_streams() as (client, (reading, writing)):
-        async with lowlevel.lifespan(lowlevel) as state, anyio.create_task_group() as group:
-            group.start_soon(partial(serve_loop, lowlevel, reading, writing, lifespan_state=state))
-            yield client
-            group.cancel_scope.cancel()
+    async with (
+        create_client_server_memory_streams() as (client, (reading, writing)),
+        lowlevel.lifespan(lowlevel) as state,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(partial(serve_loop, lowlevel, reading, writing, lifespan_state=state))
+        yield client
+        group.cancel_scope.cancel()
 
 
 class Host:
@@ -161,8 +164,12 @@ def state(result: types.CallToolResult) -> str:
     return str(action["state"])
 
 
+def reason(result: types.CallToolResult) -> str:
+    (action,) = fact(result)["actions"]
+    return str(action["reason"])
+
+
 async def until(file: Path) -> None:
     """Wait for a file, with a bound."""
-    async with asyncio.timeout(10):
-        while not file.exists():
-            await asyncio.sleep(0.005)
+    await asyncio.to_thread(wait_for, file)
+    assert await asyncio.to_thread(file.exists), f"{file.name} did not come about"

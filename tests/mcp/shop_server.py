@@ -94,7 +94,9 @@ def ask_whether_sure() -> Elicit[Yes]:
 
 
 def make_server(shop: Shop) -> MCPServer:
-    server = MCPServer("shop", version="1.0", instructions="Tickets of a shop.", log_level="CRITICAL")
+    server = MCPServer(
+        "shop", version="1.0", instructions="Tickets of a shop.", log_level="CRITICAL"
+    )
 
     @server.tool()
     async def create_ticket(

@@ -40,9 +40,12 @@ async def test_a_host_that_times_out_and_calls_again_at_once_waits_for_the_first
 
 
 async def test_two_hosts_at_once_with_one_wish_are_one_effect(house):
-    async with house.proxy() as server:
-        async with Client(server, mode=MODES[0]) as one, Client(server, mode=MODES[0]) as other:
-            results = await asyncio.gather(*(Host(host).ticket() for host in (one, other) * 4))
+    async with (
+        house.proxy() as server,
+        Client(server, mode=MODES[0]) as one,
+        Client(server, mode=MODES[0]) as other,
+    ):
+        results = await asyncio.gather(*(Host(host).ticket() for host in (one, other) * 4))
     assert {state(result) for result in results} == {"confirmed"}
     assert len(house.shop.tickets()) == 1
 

@@ -6,6 +6,7 @@ import pytest
 
 from ascertain.adapters.mcp.pins import Pins
 from ascertain.errors import ContractError, UnknownTool
+from tests.mcp.house import fact
 
 ASK = {
     "name": "ask",
@@ -79,8 +80,8 @@ async def test_a_changed_tool_is_neither_shown_nor_called_until_it_is_released(h
         assert "create_ticket" not in names
         assert "send_note" in names
         refused = await host.ticket("A2")
-        assert refused.structured_content["error"] == "tool_changed"
-        assert "description" in refused.structured_content["message"]
+        (action,) = fact(refused)["actions"]
+        assert (action["reason"], action["fields"]) == ("tool_changed", ["description"])
     assert len(house.shop.tickets()) == 1
     Pins(file).release("shop", ["create_ticket"])
     async with house.host() as host:

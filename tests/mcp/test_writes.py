@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.mcp.house import MODES, fact, state
+from tests.mcp.house import MODES, fact, reason, state
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -108,7 +108,9 @@ async def test_an_error_result_of_a_tool_of_which_nothing_is_said_is_unknown(hou
         house.shop.next("error_after")
         result = await host.call("send_note", order_id="A1", text="hello")
     assert (state(result), result.is_error) == ("unknown", True)
-    assert "Error executing tool send_note" in result.content[1].text, "as data, beside the fact"
+    said = result.structured_content["provider_data"]
+    assert said["content"] == "Error executing tool send_note"
+    assert said["note"].startswith("Data from the provider."), "it is shown as data"
 
 
 async def test_the_key_is_ours_alone_whatever_the_model_says(house):
@@ -139,9 +141,9 @@ async def test_what_was_left_out_stays_left_out_and_null_stays_null(house):
     async with house.host() as host:
         await host.call("send_note", order_id="A1", text="hello")
         refused = await host.call("send_note", order_id="A2", text="hello", copies="many")
-        assert refused.structured_content["error"] == "invalid_arguments"
+        assert reason(refused) == "invalid_arguments"
         missing = await host.call("send_note", order_id="A2")
-        assert missing.structured_content["error"] == "missing_arguments"
+        assert reason(missing) == "missing_arguments"
         strange = await host.call("send_note", order_id="A2", text="hello", colour="red")
-        assert strange.structured_content["error"] == "invalid_arguments"
+        assert reason(strange) == "invalid_arguments"
     assert len(house.shop.tickets()) == 1

@@ -22,6 +22,7 @@ class ToolCall(NamedTuple):
     :ivar message_id: the id of the model's message that holds the call, where the framework keeps
         it over crash and resume.
     :ivar host: what the framework gives, for a ``scope`` that is a function.
+    :ivar unique: the framework never gives that id to another call, whatever the turn.
     :ivar whole: False where the model did not come to the end of its message.
     """
 
@@ -32,6 +33,7 @@ class ToolCall(NamedTuple):
     message_id: str = ""
     host: Any = None
     whole: bool = True
+    unique: bool = False
 
     def parsed(self) -> dict[str, Any]:
         """The arguments, if they are complete and well-formed.
@@ -64,7 +66,8 @@ def call_id_of(call: ToolCall, turn: str, arguments: Mapping[str, Any]) -> str |
     """
     if not call.call_id:
         return None
-    parts = [turn, call.message_id, call.call_id, call.tool, canonical(dict(arguments))]
+    within = "" if call.unique else turn
+    parts = [within, call.message_id, call.call_id, call.tool, canonical(dict(arguments))]
     return f"{call.call_id[:60]}~{digest(canonical(parts))[:24]}"
 
 

@@ -14,6 +14,7 @@ from ascertain.errors import (
     LedgerError,
     NotAllowed,
     SessionExpired,
+    ToolChanged,
     UnknownTool,
 )
 from ascertain.model.tables import State
@@ -72,6 +73,14 @@ _OTHERS: Final[tuple[tuple[type[Exception], Words], ...]] = (
         NotAllowed,
         Words((ASK_PERSON,), "This is not allowed now; it had no effect.", "目前不允许。"),
     ),
+    (
+        ToolChanged,
+        Words(
+            (ASK_PERSON,),
+            "Nothing was sent: this tool has changed, and a person has to look at it first.",
+            "没有提交：该工具已变更，须先由人工核查。",
+        ),
+    ),
     (UnknownTool, Words((ASK_PERSON,), "Nothing was sent: there is no such tool.", "没有提交。")),
     (
         TimeoutError,
@@ -92,6 +101,8 @@ def refused(tool: str, error: Exception) -> Fact:
     told: dict[str, Any] = {}
     if isinstance(error, InvalidArguments):
         told["detail"] = clean(error.message, 400)
+    elif isinstance(error, ToolChanged):
+        told["fields"] = list(error.context.get("fields", ()))
     elif isinstance(error, IntentConflict):
         told["fields"] = list(error.context.get("fields", ()))
         told["earlier_state"] = str(error.context.get("state", ""))

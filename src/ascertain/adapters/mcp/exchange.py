@@ -31,8 +31,10 @@ _ASKS: Final[dict[str, tuple[type[Any], type[BaseModel]]]] = {
 }
 
 _OFFERED: Final = {
-    "elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots",
-}  # fmt: skip
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
 
 
 class NobodyToAsk(Exception):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from ascertain.adapters.calling import ToolCall
+from ascertain.adapters.door import DESCRIPTION, NEXT, Door
 from ascertain.adapters.mcp import passing, render
 from ascertain.adapters.mcp.config import ProxyConfig
 from ascertain.adapters.mcp.conversations import Conversations
@@ -21,18 +23,34 @@ from ascertain.adapters.mcp.pins import Pins, ServerPins, Tool
 from ascertain.adapters.mcp.signature import without
 from ascertain.adapters.mcp.upstream import ServerUnreachable, Upstream
 from ascertain.adapters.mcp.words import Said, said_by_host
-from ascertain.errors import AscertainError, ContractError, NotAllowed, ToolChanged
+from ascertain.adapters.told import Fact
+from ascertain.adapters.unmade import TOLD, refused
+from ascertain.errors import AscertainError, ContractError, ToolChanged
 from ascertain.model.words import NotSent
-from ascertain.rules.facts import ASK_PERSON, MANUAL_REVIEW, MARK_PENDING, WAIT, query
-from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.wanting import Options
+from ascertain.runtime.scope import Session
+from ascertain.runtime.wanting import NONE
 
 log = logging.getLogger("ascertain")
 
 MOST_PARKED: Final = 1000
 Answer = dict[str, Any]
+
+
+class _Host(NamedTuple):
+    """Whose call it is, for the door."""
+
+    session: Session
+    ordinal: str
+
+
+def _session_of(host: _Host) -> Session:
+    return host.session
+
+
+def _ordinal_of(call: ToolCall) -> str | None:
+    return call.host.ordinal or None
 
 
 class Proxy:
@@ -53,6 +71,7 @@ class Proxy:
         self._tools: dict[str, Tool] = {}
         self._entries: dict[str, Entry] = {}
         self._seen = ServerPins()
+        self._door = Door(app)
         self._stale = True
         self._parked: dict[str, Exchange] = {}
         self._calls: set[asyncio.Task[Any]] = set()
@@ -124,30 +143,10 @@ class Proxy:
         return types.Tool(
             name=self.config.model_tool,
             title="What became of earlier calls",
-            description=(
-                "Take one of the entries of next_allowed that an earlier result offered: ask what "
-                "became of a call whose answer was lost, leave it to a person, mark it as pending. "
-                "It never makes a call again. With several open calls, say which by its action."
-            ),
-            input_schema={
-                "type": "object",
-                "properties": {
-                    "take": {"type": "string", "enum": self._entries_to_take()},
-                    "action": {"type": "string", "description": "Which one, if several are open."},
-                },
-                "required": ["take"],
-                "additionalProperties": False,
-            },
-            annotations=types.ToolAnnotations(read_only_hint=True, open_world_hint=True),
+            description=DESCRIPTION,
+            input_schema=self._door.next_schema(),
+            annotations=types.ToolAnnotations(read_only_hint=True),
         )
-
-    def _entries_to_take(self) -> list[str]:
-        asked = [
-            query(entry.contract)
-            for entry in self._entries.values()
-            if not entry.contract.is_read and entry.contract.lookup is not None
-        ]
-        return [*asked, MARK_PENDING, MANUAL_REVIEW, ASK_PERSON, WAIT]
 
     async def _look(self) -> None:
         """Read the server's list anew; what is not what it was is not used."""
@@ -170,6 +169,9 @@ class Proxy:
         self._entries = {
             name: self.app.registry.get(name) for name in (str(tool["name"]) for tool in good)
         }
+        writes = [name for name, entry in self._entries.items() if not entry.contract.is_read]
+        # Its results go on to the host, so the door has to hand them over.
+        self._door = Door(self.app, scope=_session_of, ordinal=_ordinal_of, show=writes)
         self._stale = False
 
     async def _changed(self) -> None:
@@ -196,14 +198,16 @@ class Proxy:
         name, arguments = params.name, params.arguments or {}
         said = said_by_host(meta)
         if name == self.config.model_tool:
-            return await self._taken(said, arguments)
+            call = await self._call(NEXT, arguments, said)
+            return render.of_fact(await self._door.answer_async(call))
         if name not in self._tools:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name}")
         if name in self._seen.quarantined:
-            raise ToolChanged(
+            error = ToolChanged(
                 f"{name} is not what was pinned ({self._seen.why(name)}); nothing was sent.",
-                tool=name,
+                fields=self._seen.why(name).split(", "),
             )
+            return render.of_fact(refused(name, error))
         entry = self._entries[name]
         parked = self._parked.pop(params.request_state or "", None)
         if parked is not None and (parked.tool, parked.arguments) == (name, arguments):
@@ -213,7 +217,11 @@ class Proxy:
         exchange = Exchange(context, name, arguments, meta)
         token = current.set(exchange)
         try:
-            made = self._make(entry, arguments, said)
+            made = (
+                self._read(entry, arguments)
+                if entry.contract.is_read
+                else self._write(name, arguments, said)
+            )
             exchange.task = asyncio.create_task(made, name=f"ascertain-mcp-{name}")
         finally:
             current.reset(token)
@@ -221,14 +229,28 @@ class Proxy:
         exchange.task.add_done_callback(self._calls.discard)
         return await self._awaited(entry, exchange)
 
-    async def _make(self, entry: Entry, arguments: Mapping[str, Any], said: Said) -> Action[Any]:
-        reads = entry.contract.is_read
-        session = (
-            self._conversations.anybody() if reads else await self._conversations.session(said)
-        )
-        options = Options(call_id=said.call_id or None, ordinal=said.ordinal)
-        with session.acting():
-            return await self.app.guarded_async(entry, (), dict(arguments), options)
+    async def _read(self, entry: Entry, arguments: Mapping[str, Any]) -> Answer:
+        """A read is the server's own result, errors included; the facts where there is none."""
+        try:
+            with self._conversations.anybody().acting():
+                action = await self.app.guarded_async(entry, (), dict(arguments), NONE)
+        except TOLD as error:
+            return render.of_fact(refused(entry.name, error))
+        result: Answer | None = action.result
+        if result is not None:
+            return dict(result)
+        return render.of_fact(Fact(entry.name, action.facts(), confirmed=False))
+
+    async def _write(self, name: str, arguments: Mapping[str, Any], said: Said) -> Answer:
+        fact = await self._door.answer_async(await self._call(name, arguments, said))
+        exchange = current.get()
+        return render.of_write(fact, "" if exchange is None else exchange.error_text)
+
+    async def _call(self, tool: str, arguments: Mapping[str, Any], said: Said) -> ToolCall:
+        """The call as all doors make it. A host's own id of it is unique, or none is given."""
+        session = await self._conversations.session(said)
+        host = _Host(session, said.ordinal)
+        return ToolCall(tool, arguments, call_id=said.call_id or None, host=host, unique=True)
 
     async def _awaited(self, entry: Entry, exchange: Exchange) -> Answer:
         """Wait for the action's end or for a question; a host that leaves does not end a write."""
@@ -243,10 +265,8 @@ class Proxy:
             raise
         if not task.done():
             return self._park(exchange)
-        action = task.result()
-        if entry.contract.is_read:
-            return render.of_read(action)
-        return render.of_action(action, exchange.error_text)
+        answer: Answer = task.result()
+        return answer
 
     def _park(self, exchange: Exchange) -> Answer:
         token, requests = exchange.park()
@@ -258,13 +278,6 @@ class Proxy:
             "inputRequests": dict(requests),
             "requestState": token,
         }
-
-    async def _taken(self, said: Said, arguments: Mapping[str, Any]) -> Answer:
-        entry, action = arguments.get("take"), arguments.get("action")
-        if not isinstance(entry, str) or not (action is None or isinstance(action, str)):
-            raise NotAllowed("take= is one of the entries of next_allowed; it had no effect.")
-        session = await self._conversations.session(said)
-        return render.of_facts(await session.take_async(entry, action))
 
     async def _send(
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]
