@@ -49,10 +49,17 @@ class House:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.shop = Shop(folder, self.cut)
+        self.shop.forget = self.forget
         self.reach = 0
         self.down = False
+        self.left = asyncio.Event()
         self.server_mode = MODES[0]
         self._streams: Any = None
+
+    def forget(self) -> None:
+        """The server does not know the session any more, and says so before it does anything."""
+        self._lost()
+        self.cut()
 
     def cut(self) -> None:
         """The server is gone in the middle of what it does."""
@@ -69,12 +76,15 @@ class House:
         async def opened() -> AsyncIterator[Any]:
             if self.down:
                 raise ConnectionRefusedError("nobody listens")
+            self._lost = lost
             made = make_server(self.shop)
             served = InMemoryTransport(made) if self.server_mode != "legacy" else of_2025(made)
             async with served as streams:
                 self._streams = streams
                 self.reach += 1
+                self.left.clear()
                 yield streams
+            self.left.set()
 
         return opened()
 

@@ -29,6 +29,7 @@ class Shop:
     def __init__(self, folder: Path, die: Callable[[], None]) -> None:
         self.folder = folder
         self.die = die
+        self.forget = die
         self.hidden = False
         self.metas: list[dict[str, Any]] = []
 
@@ -49,6 +50,9 @@ class Shop:
         match said:
             case "die_before":
                 self.die()
+                await asyncio.Event().wait()
+            case "forget":
+                self.forget()
                 await asyncio.Event().wait()
             case "closed":
                 raise ToolError("SHOP_CLOSED: come back tomorrow")

@@ -7,7 +7,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.mcp.house import MODES, Host, state, until
+from tests.mcp.house import MODES, Host, reason, state, until
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -100,3 +100,26 @@ async def test_where_several_hosts_may_call_a_write_needs_a_conversation(house):
         await host.ticket(session="chat-1")
         await host.ticket(session="chat-2")
     assert len(house.shop.tickets()) == 2
+
+
+async def test_a_server_that_forgot_the_session_has_done_nothing_and_is_asked_anew(house):
+    async with house.host() as host:
+        house.shop.next("forget")
+        result = await host.call("send_note", order_id="A1", text="x")
+    assert state(result) == "confirmed", "proved not sent, so even a blind write may go again"
+    assert (len(house.shop.tickets()), house.reach) == (1, 2)
+
+
+async def test_a_server_that_cannot_be_reached_was_sent_nothing(house):
+    tools = {"send_note": {"budget": {"turn_s": 0.3, "send_deadline_s": 0.2, "backoff_s": 0.05}}}
+    async with house.host(tools=tools) as host:
+        house.down = True
+        house.cut()
+        await house.left.wait()
+        result = await host.call("send_note", order_id="A1", text="x")
+        assert state(result) != "confirmed"
+        assert reason(result) != "cannot_ask", "nothing was sent, so there is nothing to ask about"
+        house.down = False
+        again = await host.call("send_note", order_id="A1", text="x")
+    assert state(again) == "confirmed"
+    assert len(house.shop.tickets()) == 1

@@ -54,6 +54,7 @@ async def test_a_read_that_gets_no_answer_is_unavailable_and_never_unknown(house
     async with house.host(tools=tools) as host:
         house.down = True
         house.cut()
+        await house.left.wait()
         result = await host.call("ping", text="anybody?")
     assert (result.is_error, state(result)) == (True, "rejected")
 

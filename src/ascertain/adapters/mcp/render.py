@@ -11,7 +11,7 @@ from ascertain.adapters.mcp.words import FACT
 from ascertain.adapters.told import NOTHING, Fact
 from ascertain.errors import AscertainError
 from ascertain.rules.texts import clean
-from ascertain.values.misfit import is_array
+from ascertain.values.misfit import is_array, is_object
 
 _DEFS: Final = ("$defs", "definitions")
 
@@ -28,8 +28,8 @@ def of_write(fact: Fact, server_said: str = "") -> dict[str, Any]:
     known = fact._replace(data=NOTHING)
     if not fact.confirmed:
         return told.mcp(known._replace(data=server_said or NOTHING))
-    if isinstance(fact.data, Mapping):
-        return _with_facts(cast("Result", fact.data), known)
+    if is_object(fact.data):
+        return _with_facts(fact.data, known)
     return {**told.mcp(known), "structuredContent": told.told(known)}
 
 
