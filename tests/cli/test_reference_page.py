@@ -26,8 +26,31 @@ PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text()
 BLOCKS = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 LINES = [line.removeprefix("$ ") for block in BLOCKS for line in block.splitlines()]
 DOCUMENTED = [line for line in LINES if line.startswith("ascertain ")]
+SERVING = [line for line in DOCUMENTED if line.startswith("ascertain mcp -- ")]
+LISTENING = [line for line in DOCUMENTED if line.startswith("ascertain mcp --listen ")]
 FOR_EVER = [line for line in DOCUMENTED if " worker " in line and "--once" not in line]
 RECORDING = Path(ascertain.demo.__file__).parent / "recording.jsonl"
+
+
+SERVER = """\
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("small")
+
+
+@server.tool()
+def greet(name: str) -> str:
+    return f"Hello {name}"
+
+
+server.run("stdio")
+"""
+
+
+def command_of(line):
+    """The command that a line runs: one word, or two."""
+    words = line.split()[1:3]
+    return " ".join(words) if " ".join(words) in COMMANDS else words[0]
 
 
 def table(title):
@@ -44,6 +67,8 @@ def project(here, ledger, monkeypatch):
     (here / "shop" / "tools.py").write_text(shops.MODULE)
     shutil.copy(RECORDING, here / "calls.jsonl")
     copy_recordings(here)
+    (here / "server.py").write_text(SERVER)
+    monkeypatch.setenv("PATH", f"{Path(ASCERTAIN).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("ASCERTAIN_LEDGER", "sqlite:///ledger.db")
     monkeypatch.setenv("ID", ledger["review"])
     archive(here / "archive.jsonl")
@@ -89,7 +114,9 @@ def waiting():
     return {"WAITS": waits, "DIGEST": digest, "MANUAL": manual}
 
 
-@pytest.mark.parametrize("line", [line for line in DOCUMENTED if line not in FOR_EVER])
+@pytest.mark.parametrize(
+    "line", [line for line in DOCUMENTED if line not in (*FOR_EVER, *SERVING, *LISTENING)]
+)
 def test_a_documented_command_runs(project, cli, line):
     _, *words = shlex.split(os.path.expandvars(line))
     if words[0] == "demo":
@@ -107,10 +134,21 @@ def test_a_documented_worker_runs_until_it_is_told_to_stop(project, spawn, line)
     assert worker.wait(timeout=20) == 0
 
 
+@pytest.mark.parametrize("line", SERVING)
+def test_a_documented_proxy_serves_until_its_host_leaves(project, spawn, line):
+    proxy = spawn(*shlex.split(line)[1:], stdin=subprocess.PIPE)
+    proxy.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}\n')
+    proxy.stdin.flush()
+    assert '"id":1' in proxy.stdout.readline()
+    proxy.stdin.close()
+    proxy.stdin = None
+    assert proxy.wait(timeout=20) == 0
+
+
 def test_every_command_is_documented_in_a_section_of_its_own():
-    assert {line.split()[1] for line in DOCUMENTED} == set(COMMANDS)
-    assert re.findall(r"^## (\S+)$", PAGE, re.MULTILINE) == list(
-        dict.fromkeys(line.split()[1] for line in DOCUMENTED)
+    assert {command_of(line) for line in DOCUMENTED} == set(COMMANDS)
+    assert re.findall(r"^## ([a-z -]+)$", PAGE, re.MULTILINE) == list(
+        dict.fromkeys(command_of(line) for line in DOCUMENTED)
     )
 
 

@@ -35,8 +35,9 @@ def shop(tmp_path):
     lines = [
         "[mcp]", 'name = "shop"', 'principal = "u7"', "trust_annotations = true",
         f'ledger = "sqlite:///{tmp_path}/ledger.db"', f'pins = "{tmp_path}/pins.json"',
-        "[mcp.tools.create_ticket]", *(f"{name} = {toml(value)}" for name, value in TICKETS.items()),
+        "[mcp.tools.create_ticket]",
     ]  # fmt: skip
+    lines += [f"{name} = {toml(value)}" for name, value in TICKETS.items()]
     config.write_text("\n".join(lines))
     assert tomllib.loads(config.read_text())["mcp"]["tools"]["create_ticket"] == TICKETS
     return Shop(tmp_path, lambda: None)
@@ -61,14 +62,18 @@ async def host_of(shop, mode):
         yield Host(client)
 
 
+async def killed_in_the_middle(shop):
+    async with host_of(shop, MODES[0]) as host:
+        shop.next("slow")
+        call = asyncio.create_task(host.ticket())
+        await until(shop.folder / "began")
+        os.kill(int((shop.folder / "pid").read_text()), signal.SIGKILL)
+        await call
+
+
 async def test_a_proxy_that_is_killed_while_its_server_works_leaves_one_effect(shop):
     with pytest.raises((Exception, BaseExceptionGroup)):  # whatever a client makes of it
-        async with host_of(shop, MODES[0]) as host:
-            shop.next("slow")
-            call = asyncio.create_task(host.ticket())
-            await until(shop.folder / "began")
-            os.kill(int((shop.folder / "pid").read_text()), signal.SIGKILL)
-            await call
+        await killed_in_the_middle(shop)
     assert len(shop.tickets()) == 1
     async with host_of(shop, "legacy") as host:
         result = await host.ticket(issue="the same again, reworded")
@@ -87,7 +92,7 @@ def free_port():
 
 @asynccontextmanager
 async def running(command, port):
-    process = subprocess.Popen(command, cwd=ROOT)
+    process = await asyncio.to_thread(subprocess.Popen, command, cwd=ROOT)
     try:
         await asyncio.to_thread(listening, port, process)
         yield process

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from ascertain.adapters.mcp.config import DEFAULT_FILE
 from ascertain.cli.exits import Exit, json_text
 from ascertain.cli.load import load_app
 from ascertain.cli.options import (
@@ -20,6 +22,7 @@ from ascertain.cli.out import put
 from ascertain.cli.paper import Cell, Paper
 from ascertain.errors import LedgerError
 from ascertain.report.doctor import Check, Verdict
+from ascertain.report.doctor_mcp import mcp_checks
 from ascertain.report.examine import examine
 from ascertain.report.words import many
 from ascertain.runtime.clock import LedgerClock, clock_of
@@ -59,6 +62,7 @@ def command(
         seen = examine(found, _now(found), app=loaded, deep=deep)
     finally:
         found.close()
+    seen = replace(seen, checks=(*seen.checks, *mcp_checks(DEFAULT_FILE)))
     if as_json:
         put(f"{json_text(seen.as_dict())}\n")
     else:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ascertain.cli.exits import Exit, UsageProblem
-from ascertain.cli.options import ENVIRONMENT, examples
+from ascertain.cli.options import ENVIRONMENT, AsJson, examples
 
 EPILOG = examples(
     "ascertain mcp -- python server.py",
@@ -45,12 +45,14 @@ def command(
     listen: _Listen = "",
     session: _Session = "",
     ledger: _Ledger = None,
+    as_json: AsJson = False,
 ) -> int:
     """Stand in front of an MCP server, as ascertain.toml says of its tools.
 
     It takes the server's place in the host's configuration. A tool of which nothing is said is a
     write that nobody can look up: a lost answer to it is left to a person.
     """
+    del as_json  # of errors only: stdout is the host's
     needs_extra()
     from ascertain.adapters.mcp import serve
     from ascertain.adapters.mcp.config import DEFAULT_FILE, read_proxy_config

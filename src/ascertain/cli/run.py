@@ -46,8 +46,8 @@ COMMANDS = {
     "lint": "What is worth knowing about an app's tools.",
     "observe-report": "What guarding would have prevented.",
     "mcp": "Stand in front of an MCP server.",
-    "mcp-init": "Write a first configuration for a server.",
-    "mcp-release": "Release tools that changed.",
+    "mcp init": "Write a first configuration for a server.",
+    "mcp release": "Release tools that changed.",
     "demo": "See it work, and see processes die.",
     "replay": "Recorded calls of real agents, with faults.",
     "audit-trace": "What recorded conversations repeated and misstated.",
@@ -67,7 +67,8 @@ def build(wanted: str) -> typer.Typer:
     app.callback()(_root)
     for name, summary in COMMANDS.items():
         if name == wanted:
-            module = import_module(f"ascertain.cli.{name.replace('-', '_')}")
+            file = name.replace("-", "_").replace(" ", "_")
+            module = import_module(f"ascertain.cli.{file}")
             app.command(name, short_help=summary, epilog=module.EPILOG)(module.command)
         else:
             app.command(name, short_help=summary)(_not_imported)
@@ -141,8 +142,8 @@ def _wanted(argv: list[str]) -> str:
 
 
 def _joined(argv: list[str]) -> list[str]:
-    """``mcp init`` as ``mcp-init``: a command that takes another's words has no subcommands."""
-    name = "-".join(argv[:2])
+    """``mcp init`` as one word: a command that takes another command has no subcommands."""
+    name = " ".join(argv[:2])
     return [name, *argv[2:]] if len(argv) > 1 and name in COMMANDS else argv
 
 

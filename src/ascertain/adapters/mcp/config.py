@@ -140,7 +140,7 @@ def proxy_config(where: str, table: object) -> ProxyConfig:
     }
     if "turn_idle" in said:
         idle = said.pop("turn_idle")
-        fields["turn_idle_s"] = float("inf") if idle == "never" else seconds(idle, "turn_idle")
+        fields["turn_idle_s"] = float("inf") if idle == "never" else seconds(idle, f"{where}: turn_idle")
     if "trust_annotations" in said:
         fields["trust_annotations"] = _flag(
             where, "trust_annotations", said.pop("trust_annotations")

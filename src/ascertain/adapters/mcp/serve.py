@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -44,7 +45,8 @@ def _over_stdio(command: Sequence[str], env: Mapping[str, str]) -> Connect:
         parameters = StdioServerParameters(
             command=command[0], args=list(command[1:]), env={**os.environ, **env}
         )
-        async with stdio_client(parameters) as streams:
+        # Python's own stderr may be something that no process can write to.
+        async with stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr) as streams:
             yield streams
 
     return connect
