@@ -41,10 +41,13 @@ def test_a_first_configuration_is_one_that_can_be_read_whatever_a_server_says():
 
 def test_every_line_that_is_off_can_be_switched_on():
     text = configuration("shop", [{**ODD, "name": "make"}, READS])
-    lines = [line.removeprefix("# ") if " = " in line else line for line in text.splitlines()]
-    once = [line for place, line in enumerate(lines) if line.partition(" =")[0] not in
-            [one.partition(" =")[0] for one in lines[max(0, place - 4) : place] if " = " in one]]  # fmt: skip
-    config = proxy_config("first", tomllib.loads("\n".join(once))["mcp"])
+    kept = []
+    for line in text.splitlines():
+        on = line.removeprefix("# ") if " = " in line else line
+        earlier = [one.partition(" = ")[0] for one in kept[-4:]]
+        if " = " not in on or on.partition(" = ")[0] not in earlier:  # of two forms, the first
+            kept.append(on)
+    config = proxy_config("first", tomllib.loads("\n".join(kept))["mcp"])
     made = config.tools["make"]
     assert made.lookup is not None
     assert made.undo is not None

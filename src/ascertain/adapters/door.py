@@ -121,6 +121,10 @@ class Door:
             if name not in self._guests:
                 self._guests[name] = Guest(self.app, name, schema, self._said.get(name, {}))
 
+    def declared(self, name: str) -> bool:
+        """Whether somebody has said what the tool promises."""
+        return name in self._said or self.app.registry.find(name) is not None
+
     def passes(self, name: str) -> bool:
         """Whether calls of this tool are none of ours."""
         if name == NEXT or self.app.registry.find(name) is not None:
@@ -310,8 +314,7 @@ class Door:
         return found
 
     def _refuses(self, name: str) -> bool:
-        listed = name in self._said or self.app.registry.find(name) is not None
-        return self._unlisted == "refuse" and not listed
+        return self._unlisted == "refuse" and not self.declared(name)
 
 
 def _heard(action: Action[Any], options: Options) -> Action[Any]:

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -140,7 +141,8 @@ def proxy_config(where: str, table: object) -> ProxyConfig:
     }
     if "turn_idle" in said:
         idle = said.pop("turn_idle")
-        fields["turn_idle_s"] = float("inf") if idle == "never" else seconds(idle, f"{where}: turn_idle")
+        idle_s = None if idle == "never" else seconds(idle, f"{where}: turn_idle")
+        fields["turn_idle_s"] = inf if idle_s is None else idle_s
     if "trust_annotations" in said:
         fields["trust_annotations"] = _flag(
             where, "trust_annotations", said.pop("trust_annotations")
