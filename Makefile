@@ -34,7 +34,7 @@ redis := .venv/redis/redis-server
 $(redis): scripts/redis_server.py | $(dev)
 	@$(bin)/python scripts/redis_server.py
 
-.PHONY: help demo test check bench prove linear docs console fmt clean look-closer
+.PHONY: help demo test check bench prove linear servers docs console fmt clean look-closer
 look-closer:
 
 help: ## Show this list
@@ -48,7 +48,7 @@ demo: $(demo_env) ## Agent, providers and crashes before your eyes (SABOTAGE=new
 
 test: $(dev) $(redis) ## Run the tests (ARGS='-k word' goes to pytest; COVER=1 wants all branches taken)
 	@$(bin)/python $(if $(COVER),scripts/cover.py,-m pytest) \
-	  tests --ignore=tests/prove --ignore=tests/tidy \
+	  tests --ignore=tests/prove --ignore=tests/servers --ignore=tests/tidy \
 	  -n $(test_jobs) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(dev) ## Lint, format, types (mypy and pyright), layers, rules of the repository
@@ -59,6 +59,10 @@ bench: .venv/.stamp-bench ## Measure: raw floors, rivals, the product; ratios (A
 
 prove: $(dev) $(redis) ## The proof at gate size: fault table, search, mutants, kills; prints its tables
 	@JOBS=$(prove_jobs) $(bin)/python scripts/prove.py $(ARGS)
+
+servers: $(dev) ## MCP servers that others wrote, behind the proxy, with lost answers and kills
+	@$(bin)/python scripts/mcp_servers.py
+	@$(bin)/python -m pytest tests/servers -q $(ARGS)
 
 linear: $(dev) $(redis) ## Check more histories of sessions (HISTORIES=20000 is 10,000,000 operations)
 	@$(bin)/python -m tests.linear.run --histories $(or $(HISTORIES),1000) $(ARGS)

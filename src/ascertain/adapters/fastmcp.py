@@ -5,7 +5,7 @@
     server = FastMCP("shop")
     server.add_middleware(AscertainMiddleware(Door(app, scope=session_of, config="ascertain.toml")))
 
-The host's ids come from ``_meta``, as with the proxy; ``scope`` is asked with FastMCP's ``Context``.
+The host's ids come from ``_meta``, as with the proxy; ``scope`` is asked with FastMCP's context.
 It has to be the innermost middleware that repeats or times out: add ``RetryMiddleware`` before it,
 so that a repeat comes in with the same wish and finds what is there.
 """

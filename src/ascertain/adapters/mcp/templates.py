@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from ascertain.errors import ContractError
+from ascertain.rules.news.replies import read_path
 from ascertain.values.misfit import is_array
 
 _PLACE: Final = re.compile(
@@ -19,7 +20,7 @@ def fill(value: Any, places: Mapping[str, Any], quote: Callable[[str], str] | No
 
     A text that is one place and nothing else becomes what stands there, whatever its type.
 
-    :param places: by name; ``arguments.NAME`` is looked for in ``arguments``.
+    :param places: by name; ``arguments.a.0.b`` is a path in ``arguments``.
     :param quote: applied to what is filled in, for patterns.
     :raises LookupError: there is nothing for a place.
     """
@@ -66,8 +67,8 @@ def check_places(where: str, value: Any, allowed: frozenset[str]) -> None:
 def _at(name: str, places: Mapping[str, Any]) -> Any:
     root, _, rest = name.partition(".")
     found = places.get(root)
-    if rest and isinstance(found, Mapping):
-        found = cast("Mapping[str, Any]", found).get(rest)
+    if rest:
+        found = found.get(rest) if root == "env" and found else read_path(found, rest)
     if found is None:
         raise LookupError(f"there is no {name}")
     return found
