@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,17 @@ class House:
         opened = serve.opened(config, connect or self.connect, shared=shared, worker="none")
         async with opened as server:
             yield server
+
+    @asynccontextmanager
+    async def bare_host(self, connect: Any, **said: Any) -> AsyncIterator["Host"]:
+        """A host of a proxy of which no tool is spoken."""
+        config = replace(self.config(), tools={})
+        callback = said.pop("elicitation_callback", None)
+        async with (
+            serve.opened(config, connect, shared=False, worker="none") as server,
+            Client(server, mode=MODES[0], elicitation_callback=callback) as client,
+        ):
+            yield Host(client)
 
     @asynccontextmanager
     async def host(self, *, mode: str = MODES[0], **said: Any) -> AsyncIterator["Host"]:

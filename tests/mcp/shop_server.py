@@ -63,7 +63,8 @@ class Shop:
             return {"ticket_id": known[0]["id"], "again": True}
         ticket = f"T{900 + len(self.tickets())}"
         with (self.folder / "tickets").open("a") as lines:
-            lines.write(f"{ticket}\t{request}\t{order}\t{issue}\n")
+            line = issue.replace("\n", " ")
+            lines.write(f"{ticket}\t{request}\t{order}\t{line}\n")
             lines.flush()
             os.fsync(lines.fileno())
         match said:

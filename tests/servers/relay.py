@@ -2,9 +2,9 @@
 
     python relay.py FOLDER COMMAND...
 
-``FOLDER/next`` names a tool and what becomes of its next answer: ``lose`` (the server is killed once
-it has answered, and nobody hears the answer) or ``hold`` (nobody hears it, and ``FOLDER/held`` says
-that it is there). It is read once and removed.
+``FOLDER/next`` names a tool and what becomes of its next answer: ``lose`` (the server is killed
+once it has answered, and nobody hears the answer) or ``hold`` (nobody hears it, and ``FOLDER/held``
+says that it is there). It is read once and removed.
 """
 
 import json
