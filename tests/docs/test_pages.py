@@ -13,6 +13,7 @@ import pytest
 
 from ascertain import Ascertain
 from ascertain.adapters.door import Door
+from ascertain.adapters.mcp.config import read_proxy_config
 from ascertain.cli import main
 from ascertain.runtime.wrapping import read_config
 from ascertain.testing.world import Provider, World
@@ -103,6 +104,16 @@ def test_the_agents_on_the_page_about_doors_have_guarded_tools(framework, tmp_pa
     else:
         guard = agent.root_capability.capabilities[-1]
         assert set(guard.get_toolset().tools) == {"send_mail", "ascertain"}
+def test_the_page_on_mcp_runs_and_its_configuration_fits_a_server(tmp_path):
+    page = text_of("docs/how-to/mcp.md")
+    (program,) = unpack(page, tmp_path)
+    assert run(tmp_path, program).splitlines() == ["unknown 1"] * 3
+    (tmp_path / "ascertain.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1])
+    config = read_proxy_config(tmp_path / "ascertain.toml")
+    tickets = config.tools["create_ticket"]
+    assert tickets.key.hides
+    assert tickets.lookup[0].tool == "find_tickets"
+    assert tickets.undo[0].tool == "delete_ticket"
 
 
 @pytest.mark.parametrize("name", ["own-database", "write-a-contract"])
@@ -158,6 +169,7 @@ TOLD = sorted(
         for line in console_lines(page.read_text(encoding="utf-8"))
     }
 )
+TOLD = [line for line in TOLD if line not in console_lines(text_of("docs/reference/cli.md"))]
 FOR_EVER = [line for line in TOLD if " worker " in line and "--once" not in line]
 COMMANDS = [line for line in TOLD if line.startswith("ascertain ") and line not in FOR_EVER]
 

@@ -1,6 +1,7 @@
 """The examples run offline, and their provider has one ticket at the end, whose number was told."""
 
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SHARED = ("desk", "scripted", "scripted_chat")
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LANGCHAIN_MODEL", "PYDANTIC_AI_MODEL")
+SHARED = ("desk", "scripted", "scripted_chat", "mcp_server")
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LANGCHAIN_MODEL")
 RUNS = [
     ("anthropic_loop.py",), ("openai_loop.py",), ("openai_loop.py", "responses"),
     ("langchain_agent.py",), ("langgraph_node.py",),
@@ -35,4 +38,11 @@ def test_an_example_makes_one_ticket_and_says_so(command, monkeypatch, capsys):
 
 
 def test_every_example_is_run():
-    assert doors_of(EXAMPLES) == {command[0] for command in RUNS}
+    assert doors_of(EXAMPLES) == {command[0] for command in RUNS} | {"mcp_proxy.py"}
+
+
+def test_the_proxys_example_runs_as_processes():
+    """A host starts the proxy, and the proxy its server."""
+    command = [sys.executable, str(EXAMPLES / "mcp_proxy.py")]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=55).stdout.splitlines()
+    assert told == ["fact:     confirmed T900"] * 2 + ["provider: 1 ticket: T900"]
