@@ -8,6 +8,7 @@ says that it is there). It is read once and removed.
 """
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -25,8 +26,7 @@ def main():
             what = waited.pop(json.loads(line).get("id"), "")
             if what == "lose":
                 server.kill()
-                sys.stdout.buffer.close()
-                return
+                os._exit(1)
             if what == "hold":
                 (FOLDER / "held").touch()
                 return
