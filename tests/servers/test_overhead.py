@@ -30,13 +30,12 @@ async def test_a_read_costs_no_more_than_the_bar(tmp_path, capsys):
     )
     server = [sys.executable, "-m", "tests.mcp.shop_server", str(tmp_path)]
     proxy = [ASCERTAIN, "mcp", "--config", str(config), "--", *server]
-    pairs = []
     async with (
         Client(StdioServerParameters(command=proxy[0], args=proxy[1:], cwd=ROOT)) as proxied,
         Client(StdioServerParameters(command=server[0], args=server[1:], cwd=ROOT)) as bare,
     ):
-        for _ in range(4):  # in turn, so that a busy moment meets both
-            pairs.append((await p50_ms(proxied), await p50_ms(bare)))
+        # In turn, so that a busy moment meets both.
+        pairs = [(await p50_ms(proxied), await p50_ms(bare)) for _ in range(4)]
     added = sorted(proxied - bare for proxied, bare in pairs[1:])
     with capsys.disabled():
         print(f"\nadded to a read, p50: {added[0]:.2f} ms (of {len(added)}: {added})")

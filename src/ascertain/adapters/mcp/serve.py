@@ -12,11 +12,11 @@ from mcp.client._transport import TransportStreams
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from ascertain.adapters.mcp.config import ProxyConfig
 from ascertain.adapters.mcp.proxy import Proxy
+from ascertain.adapters.mcp.stdio import host_streams
 from ascertain.adapters.mcp.templates import fill
 from ascertain.adapters.mcp.upstream import Connect, Lost, Upstream
 from ascertain.errors import ContractError
@@ -97,7 +97,7 @@ async def over_stdio(config: ProxyConfig, connect: Connect) -> None:
     """Serve one host over stdin and stdout, until it closes them."""
     async with (
         opened(config, connect, shared=False) as server,
-        stdio_server() as (reading, writing),
+        host_streams() as (reading, writing),
     ):
         await server.run(reading, writing, server.create_initialization_options())
 
