@@ -59,7 +59,7 @@ class House:
 
     def forget(self) -> None:
         """The server does not know the session any more, and says so before it does anything."""
-        self._lost()
+        self._notice("session_ended")
         self.cut()
 
     def cut(self) -> None:
@@ -72,12 +72,12 @@ class House:
         pins = str(self.folder / "pins.json")
         return proxy_config("test", {"pins": pins, **own, "tools": tools, **said})
 
-    def connect(self, lost: Any) -> Any:
+    def connect(self, notice: Any) -> Any:
         @asynccontextmanager
         async def opened() -> AsyncIterator[Any]:
             if self.down:
                 raise ConnectionRefusedError("nobody listens")
-            self._lost = lost
+            self._notice = notice
             made = make_server(self.shop)
             served = InMemoryTransport(made) if self.server_mode != "legacy" else of_2025(made)
             async with served as streams:

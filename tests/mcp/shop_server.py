@@ -58,6 +58,8 @@ class Shop:
                 raise ToolError("SHOP_CLOSED: come back tomorrow")
             case "invalid":
                 raise MCPError(-32602, "no such order")
+            case "no_method":
+                raise MCPError(-32601, "no such method")
         known = [row for row in self.tickets() if request and row["request"] == request]
         if known:
             return {"ticket_id": known[0]["id"], "again": True}

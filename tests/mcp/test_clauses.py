@@ -15,6 +15,7 @@ import mcp_types as types
 import pytest
 from mcp.server.lowlevel import Server
 
+from ascertain.adapters.mcp.serve import heard_404
 from tests.mcp.house import MODES, House, reason, state
 
 ROOT = Path(__file__).parents[2]
@@ -219,7 +220,7 @@ async def of_pages(tmp_path, **said):
 
     server, heard = paging()
     house = House(tmp_path)
-    async with house.bare_host(lambda lost: InMemoryTransport(server), **said) as host:
+    async with house.bare_host(lambda notice: InMemoryTransport(server), **said) as host:
         yield host, heard
 
 
@@ -286,3 +287,26 @@ async def test_a_call_that_comes_again_under_a_new_id_is_no_new_effect(house):
         for _ in range(3):
             await host.ticket()
     assert len(house.shop.tickets()) == 1
+
+
+@pytest.mark.parametrize(
+    "kind,session,expected",
+    [
+        ("application/json", True, ["session_ended"]),
+        ("application/json", False, []),
+        ("text/html", True, ["bare_404"]),
+        ("text/plain", False, ["bare_404"]),
+    ],
+)
+async def test_only_the_servers_own_404_ends_a_session(kind, session, expected):
+    """Of a gateway's "not found" the SDK makes a code of the server's, which proves nothing."""
+    seen = []
+    response = httpx.Response(
+        404,
+        headers={"content-type": kind},
+        request=httpx.Request(
+            "POST", "http://x/mcp", headers={"mcp-session-id": "1"} if session else {}
+        ),
+    )
+    await heard_404(seen.append)(response)
+    assert seen == expected

@@ -89,6 +89,7 @@ async def test_a_lost_answer_that_nobody_can_look_up_is_unknown_and_stays_one_ef
     "behaviour,expected,effects",
     [
         ("invalid", "rejected", 0),
+        ("no_method", "rejected", 0),
         ("closed", "rejected", 0),
         ("error_after", "confirmed", 1),
         ("internal_error", "confirmed", 1),

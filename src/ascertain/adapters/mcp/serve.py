@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,7 +18,7 @@ from ascertain.adapters.mcp.config import ProxyConfig
 from ascertain.adapters.mcp.proxy import Proxy
 from ascertain.adapters.mcp.stdio import host_streams
 from ascertain.adapters.mcp.templates import fill
-from ascertain.adapters.mcp.upstream import Connect, Lost, Upstream
+from ascertain.adapters.mcp.upstream import BARE_404, SESSION_ENDED, Connect, Notice, Upstream
 from ascertain.errors import ContractError
 from ascertain.runtime.app import Ascertain
 
@@ -40,7 +40,7 @@ def connect_to(command: Sequence[str], url: str, config: ProxyConfig) -> Connect
 
 def _over_stdio(command: Sequence[str], env: Mapping[str, str]) -> Connect:
     @asynccontextmanager
-    async def connect(_: Lost) -> AsyncGenerator[TransportStreams]:
+    async def connect(_: Notice) -> AsyncGenerator[TransportStreams]:
         # The server is ours as it would be the host's: it sees the same environment.
         parameters = StdioServerParameters(
             command=command[0], args=list(command[1:]), env={**os.environ, **env}
@@ -52,15 +52,26 @@ def _over_stdio(command: Sequence[str], env: Mapping[str, str]) -> Connect:
     return connect
 
 
+def heard_404(notice: Notice) -> Callable[[Any], Awaitable[None]]:
+    """A hook for responses: it tells the server's own "not found" from anybody else's."""
+
+    async def look(response: Any) -> None:
+        if response.status_code != 404:
+            return
+        kind = str(response.headers.get("content-type", ""))
+        if not kind.startswith("application/json"):
+            notice(BARE_404)
+        elif "mcp-session-id" in response.request.headers:
+            notice(SESSION_ENDED)
+
+    return look
+
+
 def _over_http(url: str, headers: Mapping[str, str]) -> Connect:
     @asynccontextmanager
-    async def connect(lost: Lost) -> AsyncGenerator[TransportStreams]:
-        async def look(response: Any) -> None:
-            if response.status_code == 404 and "mcp-session-id" in response.request.headers:
-                lost()
-
+    async def connect(notice: Notice) -> AsyncGenerator[TransportStreams]:
         async with create_mcp_http_client(headers=dict(headers)) as client:
-            client.event_hooks = {**client.event_hooks, "response": [look]}
+            client.event_hooks = {**client.event_hooks, "response": [heard_404(notice)]}
             async with streamable_http_client(url, http_client=client) as streams:
                 yield streams
 

@@ -25,16 +25,19 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ascertain.adapters.mcp.answers import ErrorResult
 from ascertain.adapters.mcp.exchange import Exchange, NobodyToAsk
 from ascertain.errors import AscertainError
-from ascertain.model.words import NotSent
+from ascertain.model.words import NotSent, Refused
 
 Raw = dict[str, Any]
 """A result as it came over the wire."""
-Lost = Callable[[], None]
-Connect = Callable[[Lost], AbstractAsyncContextManager[TransportStreams]]
-"""Opens a transport; it calls what it is given once its server does not know the session any more.
+SESSION_ENDED: Final = "session_ended"
+BARE_404: Final = "bare_404"
+Notice = Callable[[str], None]
+"""Told what a transport over HTTP sees and its errors do not say.
 
-A server answers so before it runs anything, and a client has to begin a new session then.
+``session_ended``: the server itself said that it does not know the session, which it does before it
+runs anything. ``bare_404``: somebody on the way said "not found", of which the SDK makes a -32601.
 """
+Connect = Callable[[Notice], AbstractAsyncContextManager[TransportStreams]]
 
 MOST_ROUNDS: Final = 10
 _UNREADABLE: Final = "unreadable_result"
@@ -111,7 +114,8 @@ class Upstream:
     ) -> Raw:  # fmt: skip
         """Call a tool, once; rounds in which the server asks back belong to it.
 
-        :raises NotSent: there was no connection.
+        :raises NotSent: there was no connection, or the server had ended the session.
+        :raises Refused: the server has no such method.
         :raises MCPError: an error, or no answer.
         :raises ErrorResult: an answer that cannot be read, or a question that nobody can be asked.
         """
@@ -125,8 +129,11 @@ class Upstream:
         try:
             return await self._rounds(client, name, arguments, meta, exchange)
         except MCPError as error:
-            if link is not None and link.forgotten:
-                raise NotSent("session_ended") from error
+            seen = frozenset[str]() if link is None else link.seen
+            if SESSION_ENDED in seen:
+                raise NotSent(SESSION_ENDED) from error
+            if error.code == types.METHOD_NOT_FOUND and BARE_404 not in seen:
+                raise Refused(str(error.code), kind="invalid") from error
             raise
         finally:
             if exchange is not None:
@@ -214,7 +221,7 @@ class _Link:
         self._elicited = elicited
         self._heard = heard
         self._ended = asyncio.Event()
-        self.forgotten = False
+        self.seen: frozenset[str] = frozenset()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
@@ -243,9 +250,10 @@ class _Link:
             if not self._task.cancelled():
                 self._task.exception()  # a connection that ended with an error has ended
 
-    def _forgotten(self) -> None:
-        self.forgotten = True
-        self._ended.set()
+    def _notice(self, what: str) -> None:
+        self.seen |= {what}
+        if what == SESSION_ENDED:
+            self._ended.set()
 
     async def _own(self) -> None:
         async with Client(
@@ -257,7 +265,7 @@ class _Link:
 
     @asynccontextmanager
     async def _tapped(self) -> AsyncGenerator[TransportStreams]:
-        async with self._connect(self._forgotten) as (reading, writing):
+        async with self._connect(self._notice) as (reading, writing):
             yield _Tap(reading, self._ended), writing
 
 

@@ -93,7 +93,6 @@ REDIS: Final[dict[str, Verdict]] = {
 MCP: Final[dict[int, Verdict]] = {
     # The others are made up by the client as well, for replies that came after the effect.
     -32602: _INVALID,
-    -32601: _INVALID,  # no such method, or, over HTTP, no such endpoint
     -32020: _UNDONE,  # the headers do not fit: refused before the tool is run
 }
 
