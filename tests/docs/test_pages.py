@@ -104,6 +104,8 @@ def test_the_agents_on_the_page_about_doors_have_guarded_tools(framework, tmp_pa
     else:
         guard = agent.root_capability.capabilities[-1]
         assert set(guard.get_toolset().tools) == {"send_mail", "ascertain"}
+
+
 def test_the_page_on_mcp_runs_and_its_configuration_fits_a_server(tmp_path):
     page = text_of("docs/how-to/mcp.md")
     (program,) = unpack(page, tmp_path)

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SHARED = ("desk", "scripted", "scripted_chat")
-KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LANGCHAIN_MODEL", "PYDANTIC_AI_MODEL")
 SHARED = ("desk", "scripted", "scripted_chat", "mcp_server")
-KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LANGCHAIN_MODEL")
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LANGCHAIN_MODEL", "PYDANTIC_AI_MODEL")
 RUNS = [
     ("anthropic_loop.py",), ("openai_loop.py",), ("openai_loop.py", "responses"),
     ("langchain_agent.py",), ("langgraph_node.py",),
