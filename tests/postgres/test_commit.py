@@ -7,10 +7,9 @@ import psycopg
 import pytest
 
 from ascertain.errors import LedgerError, LedgerUnreachable
-from ascertain.store import postgres_wait
+from ascertain.store import postgres_session, postgres_wait
 from ascertain.store.ledger import Advance, Advanced, Filter, Reserved, Take, Taken
 from ascertain.store.postgres_errors import is_lost
-from ascertain.store.postgres_wait import PatientConnection
 from ascertain.testing.conformance.samples import (
     NOW,
     confirm,
@@ -172,7 +171,7 @@ def test_a_server_that_does_not_come_back_is_told(ledger, monkeypatch):
         raise psycopg.OperationalError("connection refused")
 
     hands.end(hands.backend_of(hands.writer(ledger)))
-    monkeypatch.setattr(PatientConnection, "connect", refused)
+    monkeypatch.setattr(postgres_session, "connect", refused)
     with pytest.raises(LedgerUnreachable, match="cannot be reached"):
         ledger.submit([confirm(before)])
     monkeypatch.undo()
