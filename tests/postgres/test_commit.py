@@ -73,7 +73,7 @@ def test_what_our_side_lost_is_ended_before_it_is_looked_for(ledger, monkeypatch
     left = session.ready()
     with session.flowing():
         session.do("BEGIN")
-        session.run("hold", before.id)
+        session.run("hold_all", f'["{before.id}"]', "[]")
     session._db = None  # as if the network between us were gone: no farewell reaches the server
     assert submit(ledger, lose(before), Advanced).record.state == "unknown"
     with pytest.raises(psycopg.OperationalError):
