@@ -7,10 +7,9 @@ import psycopg
 import pytest
 
 from ascertain.errors import LedgerError, LedgerUnreachable
-from ascertain.store import postgres_wait
+from ascertain.store import postgres_session, postgres_wait
 from ascertain.store.ledger import Advance, Advanced, Filter, Reserved, Take, Taken
 from ascertain.store.postgres_errors import is_lost
-from ascertain.store.postgres_wait import PatientConnection
 from ascertain.testing.conformance.samples import (
     NOW,
     confirm,
@@ -74,7 +73,7 @@ def test_what_our_side_lost_is_ended_before_it_is_looked_for(ledger, monkeypatch
     left = session.ready()
     with session.flowing():
         session.do("BEGIN")
-        session.run("hold", before.id)
+        session.run("hold_all", f'["{before.id}"]', "[]")
     session._db = None  # as if the network between us were gone: no farewell reaches the server
     assert submit(ledger, lose(before), Advanced).record.state == "unknown"
     with pytest.raises(psycopg.OperationalError):
@@ -172,7 +171,7 @@ def test_a_server_that_does_not_come_back_is_told(ledger, monkeypatch):
         raise psycopg.OperationalError("connection refused")
 
     hands.end(hands.backend_of(hands.writer(ledger)))
-    monkeypatch.setattr(PatientConnection, "connect", refused)
+    monkeypatch.setattr(postgres_session, "connect", refused)
     with pytest.raises(LedgerUnreachable, match="cannot be reached"):
         ledger.submit([confirm(before)])
     monkeypatch.undo()

@@ -14,12 +14,13 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ascertain.store.postgres_place import PostgresPlace
+from ascertain.store.postgres_wait import connect
 
 if TYPE_CHECKING:
-    from ascertain.store.postgres_wait import PatientConnection
+    import psycopg
 
 log = logging.getLogger("ascertain")
 
@@ -90,13 +91,8 @@ class Bells:
     def _run(self, ready: threading.Event, woken: socket.socket) -> None:
         import psycopg
 
-        from ascertain.store.postgres_wait import PatientConnection
-
         try:
-            with (
-                woken,
-                PatientConnection.connect(autocommit=True, **self._place.options) as db,
-            ):
+            with woken, connect(self._place.options) as db:
                 self.inherited.append(db)
                 db.execute(f'LISTEN "{channel_of(self._place)}"'.encode())
                 ready.set()
@@ -106,7 +102,7 @@ class Bells:
         finally:
             self._end(ready)
 
-    def _listen(self, db: PatientConnection, woken: socket.socket) -> None:
+    def _listen(self, db: psycopg.Connection[Any], woken: socket.socket) -> None:
         poll = select.poll()
         poll.register(db.fileno(), select.POLLIN)
         poll.register(woken, select.POLLIN)

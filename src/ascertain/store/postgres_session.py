@@ -13,9 +13,10 @@ from ascertain.errors import LedgerUnreachable
 from ascertain.store.postgres_errors import connect_error, is_lost, ledger_error
 from ascertain.store.postgres_place import PostgresPlace
 from ascertain.store.postgres_queries import TELLS, form
+from ascertain.store.postgres_wait import SEVERAL, connect
 
 if TYPE_CHECKING:
-    from ascertain.store.postgres_wait import PatientConnection
+    import psycopg
 
 STATEMENT_S = 15.0
 IDLE_IN_TRANSACTION_S = 30.0
@@ -45,7 +46,7 @@ class PostgresSession:
     def __init__(self, place: PostgresPlace, manners: Manners) -> None:
         self._place = place
         self._manners = manners
-        self._db: PatientConnection | None = None
+        self._db: psycopg.Connection[Any] | None = None
         self._mark = 0  # names our side of the connection at the server
         self._was_there = False
         self.again: Callable[[], object] | None = None
@@ -53,7 +54,7 @@ class PostgresSession:
 
     # ---------------------------------------------------------------------------------- life
 
-    def ready(self) -> PatientConnection:
+    def ready(self) -> psycopg.Connection[Any]:
         """The connection; made, or made anew where it was lost meanwhile.
 
         :raises LedgerError: it cannot be made.
@@ -76,7 +77,7 @@ class PostgresSession:
         db, self._db, self._mark = self._db, None, 0
         return db
 
-    def _connect_patiently(self) -> PatientConnection:
+    def _connect_patiently(self) -> psycopg.Connection[Any]:
         give_up_at = time.monotonic() + (self._manners.wait_s if self._was_there else 0.0)
         pause_s = _FIRST_PAUSE_S
         while True:
@@ -88,14 +89,12 @@ class PostgresSession:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    def _connect(self) -> PatientConnection:
+    def _connect(self) -> psycopg.Connection[Any]:
         import psycopg
-
-        from ascertain.store.postgres_wait import PatientConnection
 
         shown = self._place.shown
         try:
-            db = PatientConnection.connect(autocommit=True, **self._place.options)
+            db = connect(self._place.options)
         except psycopg.Error as error:
             raise connect_error(error, shown) from error
         db.prepare_threshold, db.prepared_max = 0, _PREPARED
@@ -119,7 +118,7 @@ class PostgresSession:
             raise
         return db
 
-    def _settle(self, db: PatientConnection) -> None:
+    def _settle(self, db: psycopg.Connection[Any]) -> None:
         wait_ms = int(1000 * self._manners.wait_s)
         times = (int(1000 * STATEMENT_S), wait_ms, int(1000 * IDLE_IN_TRANSACTION_S))
         _execute(db, "settle", self._place.schema, *times)
@@ -183,11 +182,11 @@ class PostgresSession:
     def script(self, text: str) -> None:
         """A script of our own, such as a migration."""
         db = self._db or self.ready()
-        db.several = True
+        setattr(db, SEVERAL, True)
         try:
             db.execute(text.encode(), prepare=False)
         finally:
-            db.several = False
+            setattr(db, SEVERAL, False)
 
     def roll_back(self) -> None:
         """Undo what is not committed, if there is anything; a lost connection is let go."""
@@ -204,12 +203,12 @@ class PostgresSession:
             self.drop()
 
 
-def _execute(db: PatientConnection, name: str, *values: object) -> Rows:
+def _execute(db: psycopg.Connection[Any], name: str, *values: object) -> Rows:
     cursor = db.execute(*form(name, values))
     return cursor.fetchall() if name in TELLS else []
 
 
-def _is_silent(db: PatientConnection) -> bool:
+def _is_silent(db: psycopg.Connection[Any]) -> bool:
     """Whether nothing has come unasked: what comes to an idle connection is its end."""
     if db.closed:
         return False
