@@ -111,7 +111,7 @@ def test_a_caller_whose_turn_cannot_come_is_refused_before_anything_is_sent(flee
     assert took_s < 1.0, "it is told at once that its turn cannot come"
     assert facts["actions"][0]["reason"] == "rate_used_up"
     assert facts["next_allowed"] == ["wait", "call_again"]
-    assert "try again in a moment" in facts["say"]["en"]
+    assert "nothing was sent" in facts["say"]["en"]
     assert "尚未发出" in facts["say"]["zh-CN"]
     assert (read.state, read.reason) == ("rejected", "rate_used_up")
     assert not read.record.final
