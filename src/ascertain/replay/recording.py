@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ascertain.replay.effects import is_read_verb
-from ascertain.replay.formats import check_format, open_recording
+from ascertain.replay.formats import check_format, format_of, open_recording
 from ascertain.replay.formats.calls import KINDS, Kind, row_of
 from ascertain.replay.formats.conversation import Conversation, calls_of
 from ascertain.replay.formats.misread import RecordingError
@@ -97,7 +97,7 @@ def load_recording(
 
 
 def _calls(file: Path, format: str | None) -> Iterator[Call]:
-    name = format or open_recording(file).format
+    name = format or format_of(file)
     if name != "calls":
         yield from _of_conversations(open_recording(file, name).conversations)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,14 +86,22 @@ def open_recording(path: str | Path, format: str | None = None) -> Opened:
     """
     check_format(format)
     file = Path(path)
-    found = records(file)
-    seen: list[Record] = []
-    name = format if format is not None else _detected(file, found, seen)
-    return Opened(name, FORMATS[name].read(str(file), chain(seen, found)))
+    name = format or format_of(file)
+    return Opened(name, FORMATS[name].read(str(file), records(file)))
 
 
-def _detected(file: Path, found: Iterator[Record], seen: list[Record]) -> str:
+def format_of(file: Path) -> str:
+    """Find out how a recording was written.
+
+    :raises RecordingError: there is no such file, or nothing in it is known.
+    """
+    with closing(records(file)) as found:
+        return _detected(file, found)
+
+
+def _detected(file: Path, found: Iterator[Record]) -> str:
     may_be_chat = False
+    seen: list[Record] = []
     for record in found:
         seen.append(record)
         if is_object(record.value):
@@ -117,4 +125,12 @@ def _detected(file: Path, found: Iterator[Record], seen: list[Record]) -> str:
     )
 
 
-__all__ = ["FORMATS", "Conversation", "Opened", "RecordingError", "check_format", "open_recording"]
+__all__ = [
+    "FORMATS",
+    "Conversation",
+    "Opened",
+    "RecordingError",
+    "check_format",
+    "format_of",
+    "open_recording",
+]

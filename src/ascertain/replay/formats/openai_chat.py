@@ -114,10 +114,15 @@ def entries(message: dict[str, Any], where: str) -> Iterator[Entry]:
         case "tool" | "function":
             named = message.get("tool_call_id") if role == "tool" else ""
             state = message.get("status")  # LangChain's mark
-            error = {"error": True, "success": False}.get(state) if state else None
+            error = {"error": True, "success": False}.get(state) if isinstance(state, str) else None
             content = message.get("content")
             is_parts = is_list(content)
-            yield ToolAnswer(named or "", text if is_parts else text_of(content), where, error)
+            yield ToolAnswer(
+                named if isinstance(named, str) else "",
+                text if is_parts else text_of(content),
+                where,
+                error,
+            )
         case _:
             pass  # what the model is told to be is nothing that was said or done
 

@@ -34,6 +34,7 @@ from ascertain.replay.formats.shapes import (
     an_object,
     is_list,
     is_object,
+    kind_of,
     list_in,
     object_in,
 )
@@ -129,7 +130,7 @@ def _plain(value: Any) -> Any:
     for name, inner in object_in(value).items():
         match name:
             case "intValue":
-                return int(inner)
+                return _whole(inner, "intValue")
             case "arrayValue":
                 return [_plain(each) for each in list_in(object_in(inner).get("values"))]
             case "kvlistValue":
@@ -142,8 +143,16 @@ def _plain(value: Any) -> Any:
     return None
 
 
+def _whole(value: object, what: str) -> int:
+    """A whole number, which OTLP JSON writes as a text. :raises Misfit: it is none."""
+    try:
+        return int(value) if isinstance(value, int | str) else int("")
+    except ValueError:
+        raise Misfit(f"{what} must be a whole number, it is {kind_of(value)}.") from None
+
+
 def _part(span: dict[str, Any], attributes: dict[str, Any], line: int) -> _Part | None:
-    at = int(span.get("startTimeUnixNano") or span.get("timeUnixNano") or 0)
+    at = _whole(span.get("startTimeUnixNano") or span.get("timeUnixNano") or 0, "the time")
     where = f"span {span.get('spanId') or '?'}"
     part = _Part(at=at, line=line, where=where)
     part.is_error = an_object(span.get("status") or {}, "status").get("code") in _ERROR

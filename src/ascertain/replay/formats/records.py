@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
@@ -31,7 +31,7 @@ class Record(NamedTuple):
     group: int | None = None
 
 
-def records(file: Path) -> Iterator[Record]:
+def records(file: Path) -> Generator[Record, None, None]:
     """The values of a file, one by one.
 
     :raises RecordingError: it is not there, not UTF-8, or a line of it is no JSON.
