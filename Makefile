@@ -14,9 +14,10 @@ ifneq ($(shell cat .venv/.stamp-* 2>/dev/null | sed -n 's/^home //p' | sort -u),
 look_closer := look-closer
 endif
 PYTHON ?= python3
-# How many test processes run at once (JOBS=8 for another number): they wait more than they work.
-test_jobs := $(or $(JOBS),4)
-prove_jobs := $(or $(JOBS),3)
+# How many test processes run at once (JOBS=8 for another number): tests wait more than they work,
+# and the kills of the proof start several processes of their own.
+test_jobs := $(or $(JOBS),3)
+prove_jobs := $(or $(JOBS),2)
 
 bin := .venv/bin
 dev := .venv/.stamp-dev

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import coverage
 import pytest
 
 from ascertain.store.secret import ENVIRONMENT
@@ -16,6 +17,27 @@ os.environ.setdefault("SSL_CERT_FILE", str(HERE / "nobody.pem"))
 LONGEST = {
     name: rank for rank, name in enumerate((HERE / "longest.txt").read_text().split()) if name
 }
+
+
+# Not watched where branches are counted (`make test COVER=1`), nor are the processes that they
+# start: what these reach of the judgement the others reach too, and watching costs time.
+UNWATCHED = {"bench", "demo", "docs", "foreign", "replay", "temporal", "testing", "wire"}
+OF_CHILDREN = "COVERAGE_PROCESS_CONFIG"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def watched(request):
+    """Whether branches are counted, where they are at all."""
+    watching = coverage.Coverage.current()
+    if watching is None or request.path.relative_to(HERE).parts[0] not in UNWATCHED:
+        yield
+        return
+    of_children = os.environ.pop(OF_CHILDREN, None)
+    watching.stop()
+    yield
+    watching.start()
+    if of_children is not None:
+        os.environ[OF_CHILDREN] = of_children
 
 
 def pytest_collection_modifyitems(items):

@@ -1,10 +1,14 @@
 """What a person may say, checked before anybody looks at how the action stands."""
 
+import json
+from types import SimpleNamespace
+
 import pytest
 
 from ascertain.errors import ContractError
+from ascertain.model.tables import By
 from ascertain.rules.cases import Verdict
-from ascertain.rules.said import check_said
+from ascertain.rules.said import check_said, is_last_word
 
 
 def said(*verdicts):
@@ -40,3 +44,19 @@ def test_without_evidence_it_says_what_is_missing(verdict):
     with pytest.raises(ContractError, match="needs evidence") as refused:
         check_said(said(verdict), None, " ")
     assert f"--{verdict.value.replace('_', '-')}" in refused.value.advice
+
+
+def event(reason, by=By.PERSON, **detail):
+    return SimpleNamespace(by=by, reason=reason, detail=json.dumps(detail))
+
+
+def test_only_what_a_person_said_last_and_just_so_is_said_again():
+    looked_up = event("found_by_lookup", By.LOOKUP)
+    confirmed = event("verdict_confirmed", ref="T900", evidence="seen in the CRM")
+    again = (Verdict.CONFIRMED, "T900", "seen in the CRM")
+    assert is_last_word([looked_up, confirmed], *again)
+    assert is_last_word([confirmed, looked_up], *again), "what others find is no person's word"
+    assert not is_last_word([], *again)
+    assert not is_last_word([looked_up], *again)
+    assert not is_last_word([confirmed, event("verdict_not_done")], *again)
+    assert not is_last_word([confirmed], Verdict.CONFIRMED, "T901", "seen in the CRM")
