@@ -212,6 +212,21 @@ def test_req_F08_one_intent_one_key(desk, world, order):
         assert create(order_id=order).key not in keys
 
 
+def test_req_F08_a_call_id_that_belongs_to_another_call_never_tells_its_answer(desk, world, order):
+    """Some frameworks count their calls anew: what they then repeat is the id, not the wish."""
+    create = desk.tool()
+    pay = desk.app.tool(name="pay", noun="payment")(lambda order_id: {"id": "P1"})
+    with desk.session():
+        first = create.options(call_id="call_0")(order_id=order)
+        with pytest.raises(IntentConflict, match="belongs to another call, of create_ticket"):
+            create.options(call_id="call_0")(order_id=f"{order}-other")
+        with pytest.raises(IntentConflict, match="belongs to another call, of create_ticket"):
+            pay.options(call_id="call_0")(order_id=order)
+        assert create.options(call_id="call_0")(order_id=order).id == first.id
+    assert len(posts(world, "tickets", order)) == 1
+    assert posts(world, "tickets", f"{order}-other") == []
+
+
 def test_req_F08_another_exact_value_on_a_live_intent_is_a_conflict(desk, world, order):
     """Nothing is sent, and the fields are named (not their values)."""
     create = desk.tool()

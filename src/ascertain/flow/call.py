@@ -27,6 +27,7 @@ from ascertain.model.tables import By, Event, State
 from ascertain.rules import approval, fold, lost
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.decide import What, decide
+from ascertain.rules.identity import same_intent
 from ascertain.rules.moves import Move
 from ascertain.rules.news.classify import classify
 from ascertain.rules.rate import USED_UP
@@ -251,6 +252,14 @@ def _again(
     setting: Setting, wanted: ActionRecord, found: ActionRecord, via: str, turn: Turn
 ) -> Flow[Ended]:
     """The intent is known already: return what is known, or help it to an end."""
+    if via == "call_id" and not same_intent(found, wanted):
+        raise IntentConflict(
+            f"This call id belongs to another call, of {found.tool} (action {found.id}).",
+            next_step="Give each call an id of its own; where a framework's ids repeat, the id of "
+            "the message belongs to it.",
+            action=found.id,
+            state=str(found.state),
+        )
     if found.exact != wanted.exact and via != "bound":
         raise IntentConflict(
             f"{found.tool} is already {found.state} with other arguments (action {found.id}).",

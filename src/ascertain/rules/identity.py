@@ -21,6 +21,8 @@ from ascertain.rules.mac import Mac, prepared_hmac
 MIN_BITS = 96
 _BITS_PER_CHARACTER = {"hex": 4, "base32": 5}
 _SEP = b"\x1f"
+SINGLE = "~"
+"""Between an intent and what makes each call of it another one: reads, and what is only watched."""
 
 
 class Scope(NamedTuple):
@@ -83,6 +85,16 @@ def derive_key(
 def derive_step_key(mac: Mac, contract: Contract, key: str, step: str) -> str:
     """The sub-key of a named step inside one body."""
     return _render(contract.key, mac(f"{key}\x1f{step}".encode()))
+
+
+def same_intent(one: ActionRecord, other: ActionRecord) -> bool:
+    """Whether both are the same wish for the same tool; the turn and the attempt aside."""
+    return one.tool == other.tool and _named(one.intent) == _named(other.intent)
+
+
+def _named(intent: str) -> str:
+    """What an intent is called, where it stands for a single call of it as well."""
+    return intent.partition(SINGLE)[0]
 
 
 def match(

@@ -299,7 +299,8 @@ class Calls:
             if canonical(stored.get(name)) != canonical(given.get(name))
         )
         conflict.context["fields"] = fields
-        conflict.message = f"{conflict.message} Different: {', '.join(fields)}."
+        if fields:
+            conflict.message = f"{conflict.message} Different: {', '.join(fields)}."
 
 
 def _held(wanted: Wanted, why: Hold | None) -> Wanted:

@@ -10,7 +10,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, OncePer
 from ascertain.model.operations import Lookalike
 from ascertain.rules.budget import Turn
-from ascertain.rules.identity import Scope, derive_key, intent_digest, slot_of
+from ascertain.rules.identity import SINGLE, Scope, derive_key, intent_digest, slot_of
 from ascertain.rules.mac import Mac
 from ascertain.runtime.attempt import running
 from ascertain.runtime.hands import Hands
@@ -96,7 +96,7 @@ def wanted(
     record = ActionRecord(
         action_id, scope.tenant, contract.tool, scope.principal, scope.session, scope.opening,
         scope.turn, slot, chain, call_id, parent_id, None,
-        intent if mode == GUARD else f"{intent}~{action_id}", ordinal, exact, wording, key,
+        intent if mode == GUARD else f"{intent}{SINGLE}{action_id}", ordinal, exact, wording, key,
         entry.contract_digest, mode, now, send_by_at,
         updated_at=now,
     )  # fmt: skip
@@ -126,7 +126,7 @@ def _digests(entry: Entry, bound: Bound) -> tuple[str, str, str]:
 def _of_its_own(wanted: Wanted, *, mode: str) -> Wanted:
     """The same with an intent that no other call has."""
     record = wanted.record
-    record = record.changed(intent=f"{record.intent}~{record.id}", mode=mode)
+    record = record.changed(intent=f"{record.intent}{SINGLE}{record.id}", mode=mode)
     return wanted._replace(record=record)
 
 

@@ -96,7 +96,9 @@ def read_config(path: str | os.PathLike[str], *, targets: bool = True) -> dict[s
         raise ContractError(f"{path} is no TOML: {error}.") from error
     tools: object = whole.pop("tools", {})
     whole.pop("mcp", None)  # of the servers that `ascertain mcp` stands in front of
-    if whole or not isinstance(tools, dict):
+    if not isinstance(tools, dict):
+        whole["tools"] = tools
+    if whole:
         raise ContractError(
             f"{path}: only [tools.NAME] and [mcp] tables are understood, got "
             f"{', '.join(map(repr, whole))}."
