@@ -3,6 +3,7 @@
 With `OPENAI_API_KEY` (and `OPENAI_MODEL`) a real model is asked.
 """
 
+import asyncio
 import json
 import os
 
@@ -36,7 +37,8 @@ def run(client, model):
         agent = Agent(name="desk", tools=tools, model=OpenAIResponsesModel(model, client))
         context = {"chat": "chat-42", "message": "message-1"}
         quiet = RunConfig(tracing_disabled=True)
-        ended = Runner.run_sync(agent, desk.WISH, context=context, run_config=quiet)
+        going = Runner.run(agent, desk.WISH, context=context, run_config=quiet)
+        ended = asyncio.run(going)
         for item in ended.new_items:
             if isinstance(item, ToolCallOutputItem):
                 action = json.loads(item.output)["actions"][0]

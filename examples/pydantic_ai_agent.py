@@ -4,6 +4,7 @@ With `PYDANTIC_AI_MODEL=openai:gpt-5` (or another that your installation knows) 
 model is asked.
 """
 
+import asyncio
 import os
 from dataclasses import dataclass
 
@@ -46,7 +47,8 @@ def main():
             tools=[desk.open_ticket],
             capabilities=[Guard(door)],
         )
-        ended = agent.run_sync(desk.WISH, deps=User("u7"), conversation_id="chat-42")
+        going = agent.run(desk.WISH, deps=User("u7"), conversation_id="chat-42")
+        ended = asyncio.run(going)
         for message in ended.all_messages():
             for part in message.parts:
                 if isinstance(part, ToolReturnPart) and isinstance(part.content, dict):

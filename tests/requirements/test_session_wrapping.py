@@ -82,7 +82,10 @@ def test_req_S08_what_a_wrapped_function_did_is_found_by_the_configured_look_up(
     "text, words",
     [
         ("[tools", "is no TOML"),
-        ("[other]\nx = 1", "only \\[tools.NAME\\] tables"),
+        (
+            "[other]\nx = 1",
+            "\\[mcp\\] tables are understood, got 'other'",
+        ),
         ("[tools.a]\naccess = 'read'", "target= names the function"),
         ("[tools.a]\ntarget = 'nothing'", "names no function"),
         ("[tools.a]\ntarget = 'no.such:thing'", "cannot be imported"),
@@ -91,7 +94,7 @@ def test_req_S08_what_a_wrapped_function_did_is_found_by_the_configured_look_up(
         ("[tools.a]\ntarget = 'json:dumps'\naccess = 'both'", "'read' or 'write'"),
         ("[tools.a]\ntarget = 'json:dumps'\npermission = 'x'", "needs code"),
         ("[tools.a]\ntarget = 'json:dumps'\nbudget = { speed = 1 }", "budget is not understood"),
-        ("tools = 1", "only \\[tools.NAME\\] tables"),
+        ("tools = 1", "only \\[tools.NAME\\] and \\[mcp\\] tables are understood, got 'tools'"),
         (
             "[tools.a]\ntarget = 'tests.requirements.foreign_sdk:get_order'\nmagic = 1",
             "magic is not something",

@@ -207,9 +207,10 @@ class Server:
         self.open_door.wait()
         while self.listener.fileno() >= 0:
             try:
+                last = self.stopping.is_set()  # whoever had connected before that is served
                 ready = select.select([self.listener], [], [], TICK_S)[0]
                 if not ready:
-                    if self.stopping.is_set():
+                    if last:
                         return
                     continue
                 sock, _ = self.listener.accept()
