@@ -92,7 +92,7 @@ def commits(kept: Kept, url: str, pairs: int) -> Measured:
     import valkey
 
     with valkey.Valkey.from_url(url) as server:
-        _query_and_refund(url, 1, 1)  # a server that does not know a script yet is told it first
+        _query_and_refund(url, 1, 2)  # a server that does not know a script yet is told it first
         before = scripts_run(server)
         store, wall_s, cpu_s = _query_and_refund(url, SESSIONS, pairs)
         sent = scripts_run(server) - before  # closed by now: nothing is on its way any more
