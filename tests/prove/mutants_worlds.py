@@ -162,7 +162,7 @@ mutant(
 mutant(
     "contexts", "what was known a moment ago is taken at its word",
     "what has changed since is used",
-    (context_rooms, "_changed", lambda run, record, read: ""),
+    (context_rooms, "_stale", lambda run, record, read, now: ""),
 )  # fmt: skip
 mutant(
     "contexts", "what was known a moment ago never grows old", "a value is used beyond its time",

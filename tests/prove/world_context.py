@@ -88,12 +88,15 @@ class Talk:
         return []
 
     def stand(self, key, version, action_id):
-        """What is current, and whether an open action will bring what comes after that version."""
+        """The session, what is current, and whether an open action will bring what comes after
+        that version.
+        """
         pledged = any(
             one.key == key and one.action_id != action_id and one.base >= version
             for one in self.pledges
         )
-        return [(row.version, 0, int(pledged)) for row in self.counting()[-1:]]
+        newest = [row.version for row in self.counting()[-1:]] or [None]
+        return [("u7", NOW + 1e6, version, 0, int(pledged)) for version in newest]
 
     def recently(self):
         """What this process knew a moment ago, unless it is itself about to learn more.
