@@ -83,7 +83,8 @@ class Shop:
         try:
             return self.app.resolve(action_id, not_done=True, evidence=evidence)
         except MayStillArrive as early:
-            threading.Event().wait(max(0.0, early.context["until"] - time.time()))
+            left_s = early.context["until"] - self.app.hands.clock()  # the ledger's clock
+            threading.Event().wait(max(0.0, left_s))
         return self.app.resolve(action_id, not_done=True, evidence=evidence)
 
     def recover(self, until: Any) -> list[Any]:

@@ -65,6 +65,7 @@ class Wanted(NamedTuple):
     :param unsure: its arguments are those of a moment ago. The ledger checks them as it stores the
         action, and not where it finds one that is stored: that is then no answer.
     :param good_until: until when it may go by what it has read; nothing is waited for beyond that.
+    :param never_repeats: its call id is nobody else's, whatever is wished under it.
     """
 
     record: ActionRecord
@@ -77,6 +78,7 @@ class Wanted(NamedTuple):
     hold: Hold | None = None
     unsure: bool = False
     good_until: float = inf
+    never_repeats: bool = False
 
     @property
     def born(self) -> Draft:
@@ -149,7 +151,9 @@ def call(setting: Setting, wanted: Wanted, turn: Turn) -> Flow[Ended]:
     if reply.via != "new":
         if wanted.unsure:
             return Ended(prepared, "unsure")
-        return (yield from _again(setting, prepared, reply.record, reply.via, turn))
+        sure = wanted.never_repeats
+        known = _again(setting, prepared, reply.record, reply.via, turn, never_repeats=sure)
+        return (yield from known)
     if reply.record.state is State.UNKNOWN:  # what may have been sent in a history that is lost
         record, later = yield from pursue(setting, reply.record, turn)
         return Ended(record, "new", None, later)
@@ -249,10 +253,11 @@ def _held(prepared: ActionRecord, wanted: Wanted, hold: Hold, now: float) -> Mov
 
 
 def _again(
-    setting: Setting, wanted: ActionRecord, found: ActionRecord, via: str, turn: Turn
-) -> Flow[Ended]:
+    setting: Setting, wanted: ActionRecord, found: ActionRecord, via: str, turn: Turn,
+    *, never_repeats: bool,
+) -> Flow[Ended]:  # fmt: skip
     """The intent is known already: return what is known, or help it to an end."""
-    if via == "call_id" and not same_intent(found, wanted):
+    if via == "call_id" and not same_intent(found, wanted) and not never_repeats:
         raise IntentConflict(
             f"This call id belongs to another call, of {found.tool} (action {found.id}).",
             next_step="Give each call an id of its own; where a framework's ids repeat, the id of "

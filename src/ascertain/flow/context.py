@@ -60,6 +60,7 @@ def write_in_context(setting: Setting, need: Need, turn: Turn) -> Flow[Ended]:
         wanted = Wanted(
             wanted.record, wanted.arguments, wanted.contract_json, wanted.rebuild, denied,
             (*wanted.beside, needs), _told(passage, passed), hold, passed.recent, good_until,
+            wanted.never_repeats,
         )  # fmt: skip
         ended = yield from call(setting, wanted, turn)
         if ended.how == "unsure":

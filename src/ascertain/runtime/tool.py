@@ -246,6 +246,11 @@ class Tool(_Declared[P], Generic[P, R]):
         said = {"call_id": call_id, "ordinal": ordinal, "intent": intent, "deadline": deadline}
         return Tool(self._app, self._entry, self._replaced(said))
 
+    def in_engine(self, call_id: str) -> Tool[P, R]:
+        """The same tool for one call of an engine, whose ids never repeat."""
+        options = self._options._replace(call_id=call_id, never_repeats=True)
+        return Tool(self._app, self._entry, options)
+
     def placed(self, place: Place) -> Tool[P, R]:
         """The same tool as a step of a chain; see ``Chain.step``."""
         return Tool(self._app, self._entry, self._options._replace(place=place))
@@ -295,6 +300,11 @@ class AsyncTool(_Declared[P], Generic[P, R]):
         """The same tool with something said about the call: see :meth:`Tool.options`."""
         said = {"call_id": call_id, "ordinal": ordinal, "intent": intent, "deadline": deadline}
         return AsyncTool(self._app, self._entry, self._replaced(said))
+
+    def in_engine(self, call_id: str) -> AsyncTool[P, R]:
+        """The same tool for one call of an engine, whose ids never repeat."""
+        options = self._options._replace(call_id=call_id, never_repeats=True)
+        return AsyncTool(self._app, self._entry, options)
 
     def placed(self, place: Place) -> AsyncTool[P, R]:
         """The same tool as a step of a chain; see ``Chain.step``."""

@@ -29,12 +29,15 @@ class Options(NamedTuple):
     :param ordinal: names an intended second of the same intent; never from model arguments.
     :param deadline_s: bounds this call, in seconds.
     :param place: its step in a chain.
+    :param never_repeats: two calls never have one id: whatever is wished under it is that call. So
+        it is with an engine's own ids, whose tries may each make up another identity.
     """
 
     call_id: str | None = None
     ordinal: str = ""
     deadline_s: float | None = None
     place: Place | None = None
+    never_repeats: bool = False
 
 
 NONE = Options()
@@ -106,6 +109,7 @@ def wanted(
         contract_json=entry.contract_json,
         rebuild=partial(_replacing, mac, contract, intent, record),
         beside=(Lookalike(fields=digest(identity)),) if contract.by_fields else (),
+        never_repeats=options.never_repeats,
     )
 
 

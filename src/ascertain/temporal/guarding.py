@@ -60,7 +60,7 @@ class Acting:
                 next_step='Name each: here(tool, name="first")(...); or make it another activity.',
             )
         self._names.add(own)
-        return guarded.options(call_id=f"{self._call_id}/{own}")
+        return guarded.in_engine(f"{self._call_id}/{own}")
 
     def __enter__(self) -> Self:
         left_s = _left_s()
