@@ -4,10 +4,12 @@ import time
 
 import pytest
 
-from ascertain import Absent, Ascertain, Budget, Found, State
+from ascertain import Absent, Action, Ascertain, Budget, Found, State
+from ascertain.adapters import told
 from ascertain.adapters.calling import ToolCall
 from ascertain.adapters.door import Door
-from ascertain.errors import ContractError, NoScope
+from ascertain.adapters.told import NOTHING
+from ascertain.errors import ContractError, LedgerLocked, NoScope
 from tests.doors.shop import schema
 
 QUICK = Budget(turn_s=0.2, turn_sends=1)
@@ -294,3 +296,27 @@ def test_sync_code_cannot_call_a_guest_whose_look_up_is_async(tmp_path):
         door.learn("open_case", SCHEMA)
         with pytest.raises(ContractError, match="async"):
             door.answer(ToolCall("open_case", {"order": "A1", "key": "k"}, "c1"), pytest.fail)
+
+
+def breaks(*_args, **_more):
+    raise LedgerLocked("busy")
+
+
+def test_a_ledger_that_fails_once_the_call_was_made_takes_nothing_back(make, monkeypatch):
+    """What the provider has done is told, without its answer; never that nothing was sent."""
+    house = make()
+    house.loses = 0
+    assert house.call().confirmed
+    monkeypatch.setattr(type(house.app.ledger), "result", breaks)
+    fact = house.call()
+    assert (fact.confirmed, fact.state, fact.data is NOTHING) == (True, "confirmed", True)
+    assert fact.facts["actions"][0]["provider_ref"] == "T1"
+
+
+def test_a_ledger_that_fails_while_it_is_told_leaves_a_lost_answer_unknown(make, monkeypatch):
+    house = make(lookup=False)
+    monkeypatch.setattr(Action, "facts", breaks)
+    fact = house.call()
+    assert (fact.confirmed, fact.state) == (False, "unknown")
+    assert fact.facts["next_allowed"] == ["ask_person"]
+    assert "Nothing was sent" not in told.text(fact)

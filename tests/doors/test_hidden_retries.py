@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import logging
+import sys
 
 import pytest
 
@@ -28,7 +29,7 @@ server = MCPServerStdio({{"command": "none"}}, max_retry_attempts={tries})
 async def post_mail(to: str) -> str:
     return to
 
-mail = function_tool(post_mail, timeout={timeout})
+mail = function_tool(post_mail, name_override="send_mail", timeout={timeout})
 agent = Agent(name="desk", tools=[mail], mcp_servers=[server])
 """
 PYDANTIC = """
@@ -55,20 +56,22 @@ def found_in(folder, *sources, **said):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     app = module.app
+    sys.modules[file.stem] = module
     try:
-        findings = [one for one in lint(app) if one.rule == "framework-retry"]
+        findings = [one for one in lint(app) if one.rule == "retry-around"]
         checks = examine(app.ledger, 0.0, app=app).checks
-        told = [check for check in checks if "[framework-retry]" in check.sentence]
+        told = [check for check in checks if "[retry-around]" in check.sentence]
         assert len(told) == len(findings), "the doctor says the same"
         return [one.sentence for one in findings]
     finally:
+        del sys.modules[file.stem]
         app.close()
 
 
 def test_req_F14_tool_timeouts_and_servers_of_the_openai_agents_sdk_are_found(tmp_path):
-    tool, server = sorted(found_in(tmp_path, PLAIN, OPENAI, tries=2, timeout=3))
-    assert "up to 2 times, after any error, a timeout too" in server
-    assert "after 3 s it tells the model that it timed out" in tool
+    server, tool = sorted(found_in(tmp_path, PLAIN, OPENAI, tries=2, timeout=3))
+    assert "up to 2 times more after any exception, a timeout too" in server
+    assert "after 3 s it gives the call up, and the model is told that it timed out" in tool
     assert found_in(tmp_path, PLAIN, OPENAI, tries=0, timeout=None) == []
 
 
@@ -79,13 +82,13 @@ def test_req_F14_what_the_openai_agents_sdk_has_behind_a_door_is_not_named(tmp_p
 
 def test_req_F14_tool_timeouts_of_pydantic_ai_are_found_and_the_capability_owns_them(tmp_path):
     (found,) = found_in(tmp_path, PLAIN, PYDANTIC, timeout=3, capabilities="[]")
-    assert "after 3 s it asks the model to call again" in found
+    assert "after 3 s it gives the call up, and the model is asked to retry" in found
     assert found_in(tmp_path, PLAIN, PYDANTIC, timeout=3, capabilities="[Guard(door)]") == []
 
 
 def test_req_F14_langchains_retries_of_tools_are_found(tmp_path):
     (found,) = found_in(tmp_path, PLAIN, LANGCHAIN)
-    assert "calls every tool up to 2 times more" in found
+    assert "it calls a tool up to 2 times more after any exception" in found
 
 
 def test_an_app_without_frameworks_has_nothing_to_hear(tmp_path):

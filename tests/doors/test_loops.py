@@ -84,9 +84,14 @@ def test_a_loop_ends_where_the_model_never_does(shop, order):
     assert (ended.whole, len(ended.facts)) == (False, 3)
 
 
-def test_a_read_of_yours_that_breaks_tells_nothing_of_its_exception(shop, order):
+@pytest.mark.parametrize("kind", [OSError, TimeoutError])
+def test_a_tool_of_yours_that_breaks_is_unknown_and_tells_nothing_of_its_exception(
+    shop, order, kind
+):
+    """It may have been sent before its time was up, and nobody guards it."""
+
     def breaks(given):
-        raise OSError("password=hunter2")
+        raise kind("password=hunter2")
 
     loops.endpoint().script([calls(Call("c1", "look_around", {"order": order})), DONE])
     client = anthropic.Anthropic(base_url=loops.endpoint().url, api_key="none")
@@ -98,7 +103,9 @@ def test_a_read_of_yours_that_breaks_tells_nothing_of_its_exception(shop, order)
     (told,) = loops.told_in(loops.endpoint().requests)
     assert told.is_error
     assert "hunter2" not in told.text
-    assert told.facts["next_allowed"] == ["wait"]
+    assert told.facts["next_allowed"] == ["wait", "ask_person"]
+    assert told.facts["actions"][0]["state"] == "unknown"
+    assert "Nothing was sent" not in told.text
 
 
 def test_the_model_is_shown_every_tool_with_what_it_may_say_and_no_more(shop, order):

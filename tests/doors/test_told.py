@@ -123,7 +123,7 @@ def model_facing():
         yield type(error).__name__, told.text(unmade.refused("open_case", error))
     yield "cut_off", told.text(unmade.cut_off("open_case"))
     yield "not_listed", told.text(unmade.not_listed("open_case"))
-    yield "unavailable", told.text(unmade.unavailable("look_around", OSError("secret")))
+    yield "no_answer", told.text(unmade.no_answer("look_around"))
     yield "no_run", guests.NO_RUN
 
 
@@ -155,12 +155,6 @@ def test_it_is_an_error_unless_it_is_confirmed():
     assert told.mcp(unknown)["structuredContent"] == FACTS
     # a client would check it against the tool's own output schema
     assert "structuredContent" not in told.mcp(confirmed)
-
-
-def test_nothing_of_an_exception_is_told_of_a_read_that_broke():
-    shown = told.text(unmade.unavailable("look_around", OSError("password=hunter2 at /srv/x.py")))
-    assert "hunter2" not in shown
-    assert "/srv" not in shown
 
 
 @pytest.mark.parametrize(

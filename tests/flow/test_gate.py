@@ -148,7 +148,7 @@ def test_a_session_that_ends_between_gate_and_ledger_is_an_error():
 @pytest.mark.parametrize("state, how", [(State.CONFIRMED, "replayed"), (State.UNKNOWN, "joined")])
 def test_a_call_that_was_made_before_is_what_it_is_though_its_context_is_gone(state, how):
     """A framework repeats a call by its id: "not made" would be a lie."""
-    made = prepared(state=state)
+    made = prepared(state=state, tool="refund")
     play = Play(WRITE, look=[NOTHING, NOTHING, NOTHING._replace(called=made)])
     again = NEED._replace(call_id="c1", tiers=Tiers(wait_s=0.1, waits=1))
     ended = play.write(again, turn())
@@ -156,8 +156,9 @@ def test_a_call_that_was_made_before_is_what_it_is_though_its_context_is_gone(st
     assert "Reserve" not in play.kinds()
 
 
-def test_another_principals_call_of_the_same_id_is_not_told():
-    made = prepared(state=State.CONFIRMED, principal="u8")
+@pytest.mark.parametrize("whose", [{"principal": "u8"}, {"tool": "cancel"}])
+def test_another_principals_or_tools_call_of_the_same_id_is_not_told(whose):
+    made = prepared(state=State.CONFIRMED, **{"tool": "refund", **whose})
     play = Play(WRITE, look=[NOTHING, NOTHING._replace(called=made)])
     again = NEED._replace(call_id="c1", tiers=Tiers(waits=0))
     ended = play.write(again, turn())

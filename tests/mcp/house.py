@@ -59,8 +59,7 @@ class House:
 
     def forget(self) -> None:
         """The server does not know the session any more, and says so before it does anything."""
-        self._notice("session_ended")
-        self.cut()
+        self._notice("session_ended", (-32600, "Session not found"))
 
     def cut(self) -> None:
         """The server is gone in the middle of what it does."""

@@ -53,7 +53,7 @@ class Shop:
                 await asyncio.Event().wait()
             case "forget":
                 self.forget()
-                await asyncio.Event().wait()
+                raise MCPError(-32600, "Session not found")
             case "closed":
                 raise ToolError("SHOP_CLOSED: come back tomorrow")
             case "invalid":

@@ -289,24 +289,29 @@ async def test_a_call_that_comes_again_under_a_new_id_is_no_new_effect(house):
     assert len(house.shop.tickets()) == 1
 
 
+NOT_FOUND = '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'
+
+
 @pytest.mark.parametrize(
-    "kind,session,expected",
+    "kind,session,body,expected",
     [
-        ("application/json", True, ["session_ended"]),
-        ("application/json", False, []),
-        ("text/html", True, ["bare_404"]),
-        ("text/plain", False, ["bare_404"]),
+        ("application/json", True, NOT_FOUND, [("session_ended", (-32001, "Session not found"))]),
+        ("application/json", True, "{}", [("session_ended", (-32600, "Session terminated"))]),
+        ("application/json", False, NOT_FOUND, []),
+        ("text/html", True, "<p>", [("bare_404", (-32600, "Session terminated"))]),
+        ("text/plain", False, "", [("bare_404", (-32600, "Session terminated"))]),
     ],
 )
-async def test_only_the_servers_own_404_ends_a_session(kind, session, expected):
+async def test_only_the_servers_own_404_ends_a_session(kind, session, body, expected):
     """Of a gateway's "not found" the SDK makes a code of the server's, which proves nothing."""
     seen = []
     response = httpx.Response(
         404,
         headers={"content-type": kind},
+        content=body,
         request=httpx.Request(
             "POST", "http://x/mcp", headers={"mcp-session-id": "1"} if session else {}
         ),
     )
-    await heard_404(seen.append)(response)
+    await heard_404(lambda what, said: seen.append((what, said)))(response)
     assert seen == expected

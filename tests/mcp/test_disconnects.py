@@ -110,6 +110,20 @@ async def test_a_server_that_forgot_the_session_has_done_nothing_and_is_asked_an
     assert (len(house.shop.tickets()), house.reach) == (1, 2)
 
 
+async def test_what_was_under_way_when_a_session_ended_has_lost_its_answer(house):
+    """Another call is told that the session is not known; this one was run, and is not repeated."""
+    async with house.host() as host:
+        house.shop.next("slow")
+        slow = asyncio.create_task(host.call("send_note", order_id="A1", text="x"))
+        await until(house.folder / "began")
+        house.shop.next("forget")
+        other = await host.call("send_note", order_id="A2", text="y")
+        (house.folder / "go").touch()
+        assert state(await slow) == "unknown"
+    assert state(other) == "confirmed"
+    assert sorted(row["order"] for row in house.shop.tickets()) == ["A1", "A2"]
+
+
 async def test_a_server_that_cannot_be_reached_was_sent_nothing(house):
     tools = {"send_note": {"budget": {"turn_s": 0.3, "send_deadline_s": 0.2, "backoff_s": 0.05}}}
     async with house.host(tools=tools) as host:

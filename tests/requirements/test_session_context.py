@@ -658,6 +658,11 @@ def test_req_S07_a_call_that_was_made_is_answered_from_the_record_when_the_conte
     """The session begins anew; the framework repeats its call by the id that it had."""
     query = shop.query(context={"phone": "phone"}, either={})
     refund = shop.refund()
+
+    @shop.app.tool(context={"order_id": "order_id"})
+    def cancel(order_id: str) -> dict:
+        raise AssertionError("nothing is known to be cancelled")
+
     assert query.name == "query_order"
     shop.app.contexts.session_keys = frozenset({"phone"})
     with shop.session() as session:
@@ -666,9 +671,10 @@ def test_req_S07_a_call_that_was_made_is_answered_from_the_record_when_the_conte
         session.renew()
         again = session.call("refund", {}, call_id="call-1")
         other = session.call("refund", {}, call_id="call-2")
+        cancelled = session.call("cancel", {}, call_id="call-1")
     assert first.confirmed
     assert (again.id, again.how) == (first.id, "replayed")
-    assert other.reason == "context_missing"
+    assert other.reason == cancelled.reason == "context_missing", "the id is another tool's"
     assert refund.name == "refund"
     assert shop.refunded == ["A123"]
 

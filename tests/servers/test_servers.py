@@ -40,6 +40,7 @@ receipt = { pattern = "hash ([0-9a-f]{7,40})" }
 tool = "git_log"
 arguments = { repo_path = "{arguments.repo_path}", max_count = 50 }
 pattern = "Commit: '?([0-9a-f]{40})(?:(?!Commit:)[\\\\s\\\\S])*Request: {key}"
+absent = "^Commit history"
 absence_final_after = "5s"
 [mcp.tools.git_log]
 access = "read"
@@ -107,6 +108,7 @@ tool = "read_text_file"
 arguments = { path = "{arguments.path}" }
 by = "fields"
 pattern = "{arguments.edits.0.newText}"
+absent = "END"
 absence_final_after = "5s"
 [mcp.tools.read_text_file]
 access = "read"

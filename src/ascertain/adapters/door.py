@@ -10,16 +10,17 @@ import inspect
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from ascertain.adapters.calling import Step, ToolCall, Way, apart, call_id_of, driven, driven_async
 from ascertain.adapters.guests import Guest, Run, as_value, without
 from ascertain.adapters.told import NOTHING, Fact
 from ascertain.adapters.unmade import TOLD, cut_off, not_listed, refused
-from ascertain.errors import ContractError, InvalidArguments, NoScope, NotAllowed
+from ascertain.errors import ContractError, InvalidArguments, LedgerError, NoScope, NotAllowed
+from ascertain.model.contract import Contract
 from ascertain.rules.facts import (
     ASK_PERSON,
     CALL_AGAIN,
@@ -27,11 +28,13 @@ from ascertain.rules.facts import (
     MANUAL_REVIEW,
     MARK_PENDING,
     WAIT,
+    facts_of,
     query,
 )
 from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.refusing import Refusing, log
+from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import Session, current
 from ascertain.runtime.wanting import Options
 from ascertain.runtime.wrapping import read_config
@@ -50,6 +53,12 @@ ScopeOf = Session | Callable[[Any], Session | None]
 
 
 Ordinal = Callable[[ToolCall], int | str | None]
+
+
+class EntryOf(Protocol):
+    """What a call is made with, in sync or in async code."""
+
+    def __call__(self, *, is_async: bool) -> Entry: ...
 
 
 class Door:
@@ -202,12 +211,13 @@ class Door:
                 if self._refuses(call.tool):
                     return not_listed(call.tool)
                 action: Action[Any] = yield self._made(session, call, arguments, run)
-                fact: Fact = yield apart(self._told, call.tool, action)
-                return fact
             except _CutOff:
                 return cut_off(call.tool)
             except TOLD as error:
                 return refused(call.tool, error)
+            # From here on it was made: no error of the telling says that it was not.
+            fact: Fact = yield apart(self._told, call.tool, action)
+            return fact
 
     def _made(
         self, session: Session, call: ToolCall, arguments: dict[str, Any], run: Run | None
@@ -218,37 +228,29 @@ class Door:
             call_id=call_id_of(call, session.scope.turn, arguments),
             ordinal="" if named in (None, 1) else str(named),
         )
-        if guest is None:
-            entry = self.app.registry.get(call.tool)
-            if entry.contract.undoes:
-                raise NotAllowed(f"{call.tool} is called by recovery only.")
-            hidden = entry.signature.hidden
-            kwargs = {name: value for name, value in arguments.items() if name not in hidden}
-            return Step(
-                partial(self._guarded, session, call.tool, lambda: entry, kwargs, options),
-                partial(self._guarded_async, session, call.tool, lambda: entry, kwargs, options),
-            )
-        kwargs = {name: value for name, value in arguments.items() if name not in guest.fills}
+        own = self.app.registry.get(call.tool)
+        if guest is None and own.contract.undoes:
+            raise NotAllowed(f"{call.tool} is called by recovery only.")
+        hidden: Container[str] = own.signature.hidden if guest is None else guest.fills
+        kwargs = {name: value for name, value in arguments.items() if name not in hidden}
+
+        def entry_of(*, is_async: bool) -> Entry:
+            return own if guest is None else guest.entry(run, is_async=is_async)
+
         return Step(
-            partial(
-                self._guarded, session, call.tool, partial(guest.entry, run, is_async=False),
-                kwargs, options,
-            ),
-            partial(
-                self._guarded_async, session, call.tool, partial(guest.entry, run, is_async=True),
-                kwargs, options,
-            ),
-        )  # fmt: skip
+            partial(self._guarded, session, call.tool, entry_of, kwargs, options),
+            partial(self._guarded_async, session, entry_of, kwargs, options),
+        )
 
     def _guarded(
         self,
         session: Session,
         tool: str,
-        entry_of: Callable[[], Any],
+        entry_of: EntryOf,
         kwargs: dict[str, Any],
         options: Options,
     ) -> Action[Any]:
-        entry = entry_of()
+        entry = entry_of(is_async=False)
         if entry.is_async:
             raise ContractError(
                 f"{tool} is an async tool, and was called by sync code.",
@@ -260,26 +262,39 @@ class Door:
     async def _guarded_async(
         self,
         session: Session,
-        tool: str,
-        entry_of: Callable[[], Any],
+        entry_of: EntryOf,
         kwargs: dict[str, Any],
         options: Options,
     ) -> Action[Any]:
         with session.acting():
-            return _heard(await self.app.guarded_async(entry_of(), (), kwargs, options), options)
+            entry = entry_of(is_async=True)
+            return _heard(await self.app.guarded_async(entry, (), kwargs, options), options)
 
     def _told(self, tool: str, action: Action[Any]) -> Fact:
-        """The fact of a call that was made; reading the answer may look into the ledger."""
-        confirmed = action.confirmed and not action.record.disputed
-        guest = self._guests.get(tool)
-        is_read = self.app.registry.get(tool).contract.is_read
+        """The fact of a call that was made. Where the ledger cannot be read for more, it is what is
+        in hand: the state, without the answer, and a person is all that is offered.
+        """
+        record, contract = action.record, self.app.registry.get(tool).contract
+        confirmed = action.confirmed and not record.disputed
         data: Any = NOTHING
-        if confirmed and (is_read or tool in self._show or (guest is not None and guest.show)):
-            text = action.result_json
-            data = action.result if text is None else json.loads(text)
-        return Fact(
-            tool, action.facts(), confirmed=confirmed, data=as_value(data), action=action.id
-        )
+        try:
+            facts = action.facts()
+            if confirmed:
+                data = as_value(self._answer_of(tool, action, contract))
+        except LedgerError as error:
+            line = {"event": "not_all_told", "action": record.id, "ledger": error.code}
+            log.warning(json.dumps(line))
+            facts = facts_of([(record, contract)], self.app.hands.clock())
+            facts["next_allowed"] = [ASK_PERSON]
+        return Fact(tool, facts, confirmed=confirmed, data=data, action=action.id)
+
+    def _answer_of(self, tool: str, action: Action[Any], contract: Contract) -> Any:
+        """The provider's answer, where a model is shown it."""
+        guest = self._guests.get(tool)
+        if not (contract.is_read or tool in self._show or (guest is not None and guest.show)):
+            return NOTHING
+        text = action.result_json
+        return action.result if text is None else json.loads(text)
 
     # -- what may be taken ----------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from ascertain.adapters.calling import ToolCall
 from ascertain.adapters.door import DESCRIPTION, NEXT, Door
 from ascertain.adapters.guests import Run, as_value
 from ascertain.adapters.told import Fact
-from ascertain.adapters.unmade import unavailable
-from ascertain.errors import ContractError
+from ascertain.adapters.unmade import cut_off, no_answer, refused
+from ascertain.errors import ContractError, InvalidArguments
 
 History = list[dict[str, Any]]
 OnText = Callable[[str], None]
@@ -206,19 +206,35 @@ async def driven_async(
 def _made(door: Door, call: ToolCall, run: Run | None) -> Fact:
     if run is None or not door.passes(call.tool):
         return door.answer(call, run)
+    arguments = _parsed(call)
+    if isinstance(arguments, Fact):
+        return arguments
     try:
-        return _passed(call, run(call.parsed()))
-    except Exception as error:
-        return unavailable(call.tool, error)
+        return _passed(call, run(arguments))
+    except Exception:
+        return no_answer(call.tool)
 
 
 async def _made_async(door: Door, call: ToolCall, run: Run | None) -> Fact:
     if run is None or not door.passes(call.tool):
         return await door.answer_async(call, run)
+    arguments = _parsed(call)
+    if isinstance(arguments, Fact):
+        return arguments
     try:
-        return _passed(call, await run(call.parsed()))
-    except Exception as error:
-        return unavailable(call.tool, error)
+        return _passed(call, await run(arguments))
+    except Exception:
+        return no_answer(call.tool)
+
+
+def _parsed(call: ToolCall) -> dict[str, Any] | Fact:
+    """The arguments of a tool that is none of ours, or why it is not called at all."""
+    if not call.whole:
+        return cut_off(call.tool)
+    try:
+        return call.parsed()
+    except InvalidArguments as error:
+        return refused(call.tool, error)
 
 
 def _passed(call: ToolCall, value: Any) -> Fact:

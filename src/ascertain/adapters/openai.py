@@ -62,11 +62,21 @@ def _form(api: Api, model: str) -> Chat | Responses:
     return Chat(model) if api == "chat" else Responses(model)
 
 
-class Chat:
-    """How chat completions write things down."""
+class _Written:
+    """What both APIs write down alike."""
 
     def __init__(self, model: str) -> None:
         self._model = model
+
+    def results(self, results: Sequence[dict[str, Any]]) -> History:
+        return list(results)
+
+    def turn(self, history: History) -> str:
+        return f"user-{sum(item.get('role') == 'user' for item in history)}"
+
+
+class Chat(_Written):
+    """How chat completions write things down."""
 
     def request(
         self, history: History, shown: Sequence[tuple[str, str, Mapping[str, Any]]]
@@ -88,12 +98,6 @@ class Chat:
 
     def result(self, fact: Fact, called: Called) -> dict[str, Any]:
         return told.openai_chat(fact, called.id)
-
-    def results(self, results: Sequence[dict[str, Any]]) -> History:
-        return list(results)
-
-    def turn(self, history: History) -> str:
-        return f"user-{sum(message.get('role') == 'user' for message in history)}"
 
     def reader(self, *, streams: bool, on_text: OnText | None) -> ChatStreamReader | ChatReader:
         return ChatStreamReader(on_text) if streams else ChatReader()
@@ -163,11 +167,8 @@ def _chat_calls(message: Mapping[str, Any]) -> list[Called]:
     ]
 
 
-class Responses:
+class Responses(_Written):
     """How the responses API writes things down."""
-
-    def __init__(self, model: str) -> None:
-        self._model = model
 
     def request(
         self, history: History, shown: Sequence[tuple[str, str, Mapping[str, Any]]]
@@ -192,12 +193,6 @@ class Responses:
 
     def result(self, fact: Fact, called: Called) -> dict[str, Any]:
         return told.openai_responses(fact, called.id)
-
-    def results(self, results: Sequence[dict[str, Any]]) -> History:
-        return list(results)
-
-    def turn(self, history: History) -> str:
-        return f"user-{sum(item.get('role') == 'user' for item in history)}"
 
     def reader(self, *, streams: bool, on_text: OnText | None) -> ResponseReader:
         return ResponseReader(on_text, streams=streams)

@@ -1,4 +1,7 @@
-"""A call that was refused before anything was stored or sent, as the model is told of it."""
+"""Calls of which the ledger holds nothing, as the model is told of them.
+
+Those that were refused before anything was stored or sent, and those of tools not of ours.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from ascertain.errors import (
 )
 from ascertain.model.tables import State
 from ascertain.rules.facts import ASK_PERSON, CORRECT_ARGUMENTS, WAIT
+from ascertain.rules.project import WorkflowState
 from ascertain.rules.texts import clean
 
 
@@ -120,23 +124,33 @@ def not_listed(tool: str) -> Fact:
     return _fact(tool, NOT_LISTED, words, {})
 
 
-def unavailable(tool: str, error: Exception) -> Fact:
-    """A read that is none of ours and gave no answer; nothing of its exception is told."""
-    if isinstance(error, TOLD):
-        return refused(tool, error)
-    words = Words((WAIT,), "It cannot be looked up right now.", "暂时无法查询。")
-    return _fact(tool, "unavailable", words, {})
+def no_answer(tool: str) -> Fact:
+    """A tool that is none of ours and gave no answer: what it has done, nobody knows.
+
+    Nothing of its exception is told.
+    """
+    words = Words(
+        (WAIT, ASK_PERSON),
+        "There was no answer; what became of it is not known.",
+        "没有收到答复，结果未知。",
+    )
+    action = {"name": clean(tool, 80), "state": str(State.UNKNOWN), "reason": "no_answer"}
+    return _told(tool, words, action, WorkflowState.NEEDS_REVIEW)
 
 
 def _fact(tool: str, reason: str, words: Words, told: Mapping[str, Any]) -> Fact:
-    name = clean(tool, 80)
     action = {
-        "name": name, "state": str(State.REJECTED), "attempt": 0, "reason": reason, **told,
+        "name": clean(tool, 80), "state": str(State.REJECTED), "attempt": 0, "reason": reason,
+        **told,
     }  # fmt: skip
+    return _told(tool, words, action, WorkflowState.REFUSED)
+
+
+def _told(tool: str, words: Words, action: Mapping[str, Any], wish: WorkflowState) -> Fact:
     facts = {
-        "workflow_state": "refused",
-        "actions": [action],
+        "workflow_state": str(wish),
+        "actions": [dict(action)],
         "next_allowed": list(words.next_allowed),
         "say": {"en": words.english, "zh-CN": words.chinese},
     }
-    return Fact(name, facts, confirmed=False)
+    return Fact(clean(tool, 80), facts, confirmed=False)

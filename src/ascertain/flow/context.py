@@ -163,7 +163,8 @@ def _hold(setting: Setting, need: Need, turn: Turn, passage: Passage, held: Held
     """
     if need.call_id:
         known = (yield from look(Look(need.tenant, need.session, (), call_id=need.call_id))).called
-        if known is not None and known.principal == need.principal:
+        mine = known is not None and known.principal == need.principal
+        if known is not None and mine and known.tool == setting.contract.tool:
             return Ended(known, "replayed" if known.terminal else "joined")
     wanted = need.held(held.keys)
     told = {**_tiers(passage), "held": {"reason": str(held.reason), "keys": list(held.keys)}}

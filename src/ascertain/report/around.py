@@ -31,6 +31,7 @@ class Layer:
     of_model: bool = False
 
 
+_DOORS: Final = "ascertain.adapters"
 Reader = Callable[[str, Any], Iterator[Layer]]
 
 
@@ -48,6 +49,17 @@ def layers_of(thing: Any, guarded: dict[int, str]) -> Iterator[Layer]:
         if row is not None:
             yield from row(f"{root}.{type(thing).__qualname__}", thing)
             return
+
+
+def is_behind_a_door(thing: Any) -> bool:
+    """Whether a door has taken over the timeouts and errors of what this holds."""
+    if isinstance(thing, types.FunctionType):
+        return str(thing.__module__).startswith(_DOORS)
+    root = type(thing).__module__.partition(".")[0]
+    if (root, type(thing).__qualname__) != ("pydantic_ai", "Agent"):
+        return False
+    inside = getattr(getattr(thing, "root_capability", None), "capabilities", ())
+    return any(type(one).__module__.startswith(_DOORS) for one in inside)
 
 
 def _decorator(function: types.FunctionType, guarded: dict[int, str]) -> Iterator[Layer]:
@@ -170,6 +182,15 @@ def _timeout(kind: str, after_s: Any, tools: frozenset[str], then: str) -> Itera
         )
 
 
+def _pydantic_mcp(kind: str, thing: Any) -> Iterator[Layer]:
+    if _own(thing).get("tool_error_behavior") == "retry":
+        yield Layer(
+            kind=kind,
+            what="where the server answers with an error, it asks the model to call again",
+            fix="Agent(..., capabilities=[Guard(door)]), or tool_error_behavior='failed'",
+        )
+
+
 def _adk_retry(kind: str, thing: Any) -> Iterator[Layer]:
     tries = _number(_own(thing).get("max_retries"))
     if tries:
@@ -189,6 +210,7 @@ _KINDS: Final[dict[tuple[str, str], Reader]] = {
     ("agents", "FunctionTool"): _agents_tool,
     ("pydantic_ai", "Tool"): _pydantic_tool,
     ("pydantic_ai", "FunctionToolset"): _pydantic_toolset,
+    ("pydantic_ai", "MCPToolset"): _pydantic_mcp,
     ("google", "ReflectAndRetryToolPlugin"): _adk_retry,
 }
 

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from ascertain.report.reach import is_project_module
@@ -22,10 +22,10 @@ _NOT_FOLLOWED: Final = (
 )  # fmt: skip
 
 
-def assembled(held: tuple[Any, ...]) -> Iterator[Any]:
+def assembled(held: tuple[Any, ...], is_closed: Callable[[Any], bool]) -> Iterator[Any]:
     """Every object that hangs on a module of the project in which one of these is held.
 
-    :param held: the app and its tools.
+    :param held: the app and its tools. :param is_closed: what an object holds is none of ours.
     """
     ids = {id(thing) for thing in held}
     waiting: list[Any] = []
@@ -42,7 +42,8 @@ def assembled(held: tuple[Any, ...]) -> Iterator[Any]:
         seen.add(id(thing))
         kept.append(thing)
         yield thing
-        waiting += _held_by(thing)
+        if not is_closed(thing):
+            waiting += _held_by(thing)
 
 
 def _held_by(thing: Any) -> Iterator[Any]:

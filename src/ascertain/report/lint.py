@@ -9,7 +9,6 @@ from ascertain.report.lint_around import around_findings
 from ascertain.report.lint_chains import Chains, chain_findings
 from ascertain.report.lint_clients import client_findings
 from ascertain.report.lint_contract import Around, contract_findings
-from ascertain.report.lint_frameworks import framework_findings
 from ascertain.report.words import span
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.hands import LEASE_MARGIN_S, STORE_TIMEOUT_S
@@ -24,7 +23,6 @@ def lint(app: Ascertain) -> list[Finding]:
         findings += contract_findings(entry, around)
         findings += chain_findings(entry, chains)
         findings += client_findings(entry)
-    findings += framework_findings(app.registry)
     findings += _of_context(app)
     findings += _of_rates(app)
     findings += around_findings(app)

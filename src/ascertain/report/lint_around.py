@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ascertain.report.around import Layer, layers_of
+from ascertain.report.around import Layer, is_behind_a_door, layers_of
 from ascertain.report.assembled import assembled
 from ascertain.report.findings import Finding, Severity
 from ascertain.runtime.tool import AsyncTool, Tool
@@ -22,7 +22,7 @@ def around_findings(app: Ascertain) -> Iterator[Finding]:
     }
     if not writes:
         return
-    things = list(assembled((app, *_guarded_in_modules(app))))
+    things = list(assembled((app, *_guarded_in_modules(app)), is_behind_a_door))
     guarded = {id(thing): thing.name for thing in things if _is_of(app, thing)}
     for thing in things:
         for layer in layers_of(thing, guarded):

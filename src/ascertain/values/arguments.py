@@ -236,19 +236,7 @@ class Signature:
             for item in self.parameters
             if item.default is REQUIRED and item.name not in given
         ]
-        also = f"; it has no {', '.join(unknown[:_NAMED])}" if unknown else ""
-        if missing:
-            raise MissingArguments(
-                f"{self.name} needs {', '.join(missing)}{also}.", names=missing, unknown=unknown
-            )
-        if unknown:
-            taken = ", ".join(self.names) or "no arguments"
-            raise InvalidArguments(
-                f"{self.name} has no parameter {', '.join(unknown[:_NAMED])}; it takes {taken}.",
-                path=unknown[0],
-                expected=taken,
-                got="an argument that is not declared",
-            )
+        check_names(self.name, self.names, missing=missing, unknown=unknown)
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -258,3 +246,24 @@ class Signature:
             except Misfit as found:
                 raise found.within(item.name) from None
         return values
+
+
+def check_names(tool: str, names: Sequence[str], *, missing: list[str], unknown: list[str]) -> None:
+    """Refuse a call that lacks arguments, or names some that the tool does not have.
+
+    :param names: what it takes. :param unknown: as they may be shown.
+    :raises MissingArguments: it lacks some. :raises InvalidArguments: it has too many.
+    """
+    also = f"; it has no {', '.join(unknown[:_NAMED])}" if unknown else ""
+    if missing:
+        raise MissingArguments(
+            f"{tool} needs {', '.join(missing)}{also}.", names=missing, unknown=unknown
+        )
+    if unknown:
+        taken = ", ".join(names) or "no arguments"
+        raise InvalidArguments(
+            f"{tool} has no parameter {', '.join(unknown[:_NAMED])}; it takes {taken}.",
+            path=unknown[0],
+            expected=taken,
+            got="an argument that is not declared",
+        )

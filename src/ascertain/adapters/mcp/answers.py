@@ -56,12 +56,15 @@ class Search:
     :param where: what a record must hold, by path; its values may have places to fill.
     :param ref: path of the reference in a record, or, without a list, in the answer.
     :param pattern: instead of all that, a regular expression over the text: each match is a record.
+    :param absent: what the text of a search that went well looks like where it found nothing. Any
+        other text without a match is no answer: a server's excuse is not absence.
     """
 
     items: str | None = None
     where: Mapping[str, Any] = field(default_factory=dict[str, Any])
     ref: str = ""
     pattern: str = ""
+    absent: str = ""
 
 
 Result = Mapping[str, Any]
@@ -112,15 +115,20 @@ def found_in(search: Search, result: Result, places: Mapping[str, Any]) -> Found
 
 def _by_pattern(search: Search, result: Result, places: Mapping[str, Any]) -> list[str]:
     pattern = fill(search.pattern, places, re.escape)
-    found = [_short(_group(match)) for match in re.finditer(pattern, text_of(result))]
-    return [ref for ref in found if ref]
+    text = text_of(result)
+    found = [_short(_group(match)) for match in re.finditer(pattern, text)]
+    refs = [ref for ref in found if ref]
+    if not refs and not re.search(search.absent, text):
+        raise NoAnswer("the look-up's answer says neither that it is there nor that it is not")
+    return refs
 
 
 def _by_data(search: Search, result: Result, places: Mapping[str, Any]) -> list[str]:
     data = data_of(result)
     rows: Any = data if search.items in (None, "") else read_path(data, search.items)
     if search.items is None and is_object(rows):
-        rows = [rows]
+        rows = [rows] if rows else []
+        _check_record(search, rows)
     if not is_array(rows):
         raise NoAnswer("the look-up's answer has no list where one was declared")
     wanted = cast("dict[str, Any]", fill(dict(search.where), places))
@@ -132,6 +140,17 @@ def _by_data(search: Search, result: Result, places: Mapping[str, Any]) -> list[
                 raise NoAnswer("a record of the look-up has no reference where one was declared")
             refs.append(ref)
     return refs
+
+
+def _check_record(search: Search, rows: list[Any]) -> None:
+    """Where one record is the whole answer, it has to be one.
+
+    :raises NoAnswer: it has nothing of what was declared of it, such as a server's excuse.
+    """
+    paths = [*search.where, *([search.ref] if search.ref else [])]
+    for row in rows:
+        if paths and all(read_path(row, path) is None for path in paths):
+            raise NoAnswer("the look-up's answer has nothing of a record")
 
 
 def _group(found: re.Match[str]) -> str:

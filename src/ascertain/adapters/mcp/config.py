@@ -214,6 +214,7 @@ def _lookup(where: str, table: object) -> tuple[Companion, Search, Said]:
         where=_table(f"{where} where", said.pop("where", {})),
         ref=_text(where, "ref", said.pop("ref", "")),
         pattern=_pattern(where, said.pop("pattern", "")),
+        absent=_pattern(where, said.pop("absent", "")),
     )
     check_places(where, [dict(search.where), search.pattern], _OF_A_CALL)
     promises: Said = {
@@ -223,6 +224,12 @@ def _lookup(where: str, table: object) -> tuple[Companion, Search, Said]:
     if not (search.pattern or search.ref or search.items is not None):
         raise ContractError(
             f"{where}: say how its answer is read: ref=, items= and where=, or pattern=."
+        )
+    if bool(search.pattern) != bool(search.absent):
+        raise ContractError(
+            f"{where}: pattern= and absent= belong together.",
+            next_step="absent= is a pattern for the text of a search that went well and found "
+            'nothing, such as "^0 tickets"; any other text without a match is no answer.',
         )
     asked = [dict(companion.arguments), dict(search.where), search.pattern]
     if promises.get("by", "key") == "key" and "key" not in places_in(asked):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -18,7 +19,15 @@ from ascertain.adapters.mcp.config import ProxyConfig
 from ascertain.adapters.mcp.proxy import Proxy
 from ascertain.adapters.mcp.stdio import host_streams
 from ascertain.adapters.mcp.templates import fill
-from ascertain.adapters.mcp.upstream import BARE_404, SESSION_ENDED, Connect, Notice, Upstream
+from ascertain.adapters.mcp.upstream import (
+    BARE_404,
+    SESSION_ENDED,
+    TERMINATED,
+    Connect,
+    Notice,
+    Said,
+    Upstream,
+)
 from ascertain.errors import ContractError
 from ascertain.runtime.app import Ascertain
 
@@ -60,11 +69,20 @@ def heard_404(notice: Notice) -> Callable[[Any], Awaitable[None]]:
             return
         kind = str(response.headers.get("content-type", ""))
         if not kind.startswith("application/json"):
-            notice(BARE_404)
+            notice(BARE_404, TERMINATED)
         elif "mcp-session-id" in response.request.headers:
-            notice(SESSION_ENDED)
+            notice(SESSION_ENDED, _error_in(await response.aread()))
 
     return look
+
+
+def _error_in(body: bytes) -> Said:
+    """The error that a call gets for such a response."""
+    try:
+        error = json.loads(body)["error"]
+        return int(error["code"]), str(error["message"])
+    except (ValueError, TypeError, KeyError):
+        return TERMINATED
 
 
 def _over_http(url: str, headers: Mapping[str, str]) -> Connect:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
@@ -13,15 +13,14 @@ from jsonschema.validators import validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from ascertain.errors import ContractError, InvalidArguments, MissingArguments
-from ascertain.values.arguments import Bound, Codec, Signature
+from ascertain.errors import ContractError, InvalidArguments
+from ascertain.values.arguments import Bound, Codec, Signature, check_names
 from ascertain.values.canonical import exact_text, plain_copy
 from ascertain.values.declared import REQUIRED, Declared, Parameter
 from ascertain.values.misfit import Misfit, is_array, path_of
 from ascertain.values.shapes import AnyShape
 
 Schema = Mapping[str, Any]
-_NAMED: Final = 8
 
 
 class Given(dict[str, Any]):
@@ -94,21 +93,12 @@ class SchemaSignature(Signature):
         return Given(cast("dict[str, Any]", given))
 
     def _check_given(self, given: Mapping[str, Any]) -> None:
-        unknown = [path_of([key]) for key in given if key not in self._taken]
-        missing = [key for key in self._needed if key not in given]
-        also = f"; it has no {', '.join(unknown[:_NAMED])}" if unknown else ""
-        if missing:
-            raise MissingArguments(
-                f"{self.name} needs {', '.join(missing)}{also}.", names=missing, unknown=unknown
-            )
-        if unknown:
-            taken = ", ".join(self.names) or "no arguments"
-            raise InvalidArguments(
-                f"{self.name} has no parameter {', '.join(unknown[:_NAMED])}; it takes {taken}.",
-                path=unknown[0],
-                expected=taken,
-                got="an argument that is not declared",
-            )
+        check_names(
+            self.name,
+            self.names,
+            missing=[key for key in self._needed if key not in given],
+            unknown=[path_of([key]) for key in given if key not in self._taken],
+        )
 
     def _check_schema(self, values: Mapping[str, Any]) -> None:
         try:

@@ -31,8 +31,12 @@ Raw = dict[str, Any]
 """A result as it came over the wire."""
 SESSION_ENDED: Final = "session_ended"
 BARE_404: Final = "bare_404"
-Notice = Callable[[str], None]
-"""Told what a transport over HTTP sees and its errors do not say.
+Said = tuple[int, str]
+"""Code and message of an error."""
+TERMINATED: Final[Said] = (types.INVALID_REQUEST, "Session terminated")
+"""What the SDK makes of a session that is not known, where the server gives no error of its own."""
+Notice = Callable[[str, Said], None]
+"""Told what a transport over HTTP sees and its errors do not say, with the error that came of it.
 
 ``session_ended``: the server itself said that it does not know the session, which it does before it
 runs anything. ``bare_404``: somebody on the way said "not found", of which the SDK makes a -32601.
@@ -129,10 +133,13 @@ class Upstream:
         try:
             return await self._rounds(client, name, arguments, meta, exchange)
         except MCPError as error:
-            seen = frozenset[str]() if link is None else link.seen
-            if SESSION_ENDED in seen:
+            # Of a session that has ended only those calls were not run that were told so. What was
+            # under way in it has lost its answer.
+            said = (error.code, error.message)
+            if link is not None and (SESSION_ENDED, said) in link.seen:
                 raise NotSent(SESSION_ENDED) from error
-            if error.code == types.METHOD_NOT_FOUND and BARE_404 not in seen:
+            bare = link is not None and any(what == BARE_404 for what, _ in link.seen)
+            if error.code == types.METHOD_NOT_FOUND and not bare:
                 raise Refused(str(error.code), kind="invalid") from error
             raise
         finally:
@@ -221,13 +228,16 @@ class _Link:
         self._elicited = elicited
         self._heard = heard
         self._ended = asyncio.Event()
-        self.seen: frozenset[str] = frozenset()
+        self.seen: frozenset[tuple[str, Said]] = frozenset()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
     @property
     def gone(self) -> bool:
-        return self._ended.is_set() or self._task is None or self._task.done()
+        """Whether nothing more can be sent on it."""
+        if self._ended.is_set() or self._task is None or self._task.done():
+            return True
+        return any(what == SESSION_ENDED for what, _ in self.seen)
 
     @property
     def client(self) -> Client:
@@ -250,10 +260,8 @@ class _Link:
             if not self._task.cancelled():
                 self._task.exception()  # a connection that ended with an error has ended
 
-    def _notice(self, what: str) -> None:
-        self.seen |= {what}
-        if what == SESSION_ENDED:
-            self._ended.set()
+    def _notice(self, what: str, said: Said) -> None:
+        self.seen |= {(what, said)}
 
     async def _own(self) -> None:
         async with Client(
