@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from ascertain import Ascertain
 from ascertain.store import postgres_queries
-from ascertain.store.ledger import Advanced, Filter, Reserved
+from ascertain.store.ledger import Advanced, Reserved
 from ascertain.store.postgres import PostgresLedger
 from ascertain.testing.conformance.samples import confirm, records, reserve_sent, wanted
 
@@ -44,12 +44,15 @@ def without_bells() -> Generator[None]:
         postgres_queries.FORMS.update(forms)
 
 
-def app_of(url: str) -> tuple[Ascertain, Callable[..., object]]:
+def app_of(url: str, begun: int | None = None) -> tuple[Ascertain, Callable[..., object]]:
+    """:param begun: a pipe that is told when a call is at work."""
     app = Ascertain(url, secret=SECRET, worker="none")
 
     @app.tool(identity=["n"], once_per="principal")
     def work(n: int, seconds: float) -> dict[str, float]:
-        time.sleep(seconds)
+        if begun is not None:
+            os.write(begun, b".")
+        time.sleep(seconds)  # the work that is waited for
         return {"ended_at": time.time()}
 
     return app, work
@@ -58,21 +61,22 @@ def app_of(url: str) -> tuple[Ascertain, Callable[..., object]]:
 def lag_s(url: str, n: int, seconds: float) -> float:
     """How long after the end of a call somebody who joined it in another process hears of it."""
     out, told = os.pipe()
+    at_work, begun = os.pipe()
     child = os.fork()
-    app, work = app_of(url)
+    app, work = app_of(url, begun)
     with app.session(f"chat-{child == 0}", principal="u"):
         if child == 0:
             os.write(told, repr(work(n=n, seconds=seconds).result["ended_at"]).encode())
             app.close()
             os._exit(0)
-        while not app.ledger.find(Filter(tool="work", state="sent")):
-            time.sleep(0.001)
+        os.read(at_work, 1)
         joined = work(n=n, seconds=seconds)
         heard_at = time.time()
     assert joined.how == "joined", joined.how
     os.waitpid(child, 0)
     ended_at = float(os.read(out, 100))
-    os.close(out), os.close(told)
+    for pipe in (out, told, at_work, begun):
+        os.close(pipe)
     app.close()
     return heard_at - ended_at
 
