@@ -29,6 +29,7 @@ from ascertain.flow.effects import (
 )
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.model.contract import Budget, Contract, LookupPromise, Repeat
+from ascertain.model.epoch import ONLY
 from ascertain.model.operations import Advance, Advanced, Lost, Reserve, Reserved, Take, Taken
 from ascertain.model.outcome import Evidence, Report
 from ascertain.model.tables import State
@@ -134,6 +135,7 @@ class Stage:
         self.now = NOW
         self.dice = 0.0
         self.held = held
+        self.epoch = ONLY
         self.effects: list[Effect] = []
         self.story: list[str] = []
         self._says: defaultdict[type, deque[Reply]] = defaultdict(deque)
@@ -142,7 +144,7 @@ class Stage:
     def setting(self) -> Setting:
         return Setting(
             contract=self.contract, sender=ME, clock=lambda: self.now, dice=lambda: self.dice,
-            lease_s=LEASE_S,
+            lease_s=LEASE_S, epoch=lambda: self.epoch,
         )  # fmt: skip
 
     def turn(self, sends: int = 2, seconds: float = 30.0) -> Turn:
