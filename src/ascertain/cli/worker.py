@@ -16,7 +16,7 @@ from ascertain.cli.options import AppName, AsJson, examples
 from ascertain.cli.worker_log import Teller, teller
 from ascertain.report.words import many
 from ascertain.runtime.app import Ascertain
-from ascertain.runtime.embedded import Works
+from ascertain.runtime.recovering import Works
 
 EPILOG = examples(
     "ascertain worker shop.tools:app",

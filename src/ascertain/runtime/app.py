@@ -19,11 +19,11 @@ from ascertain.runtime.contexts import DEFAULT_LIMIT_BYTES, DEFAULT_TTL_S, Conte
 from ascertain.runtime.counting import Counts
 from ascertain.runtime.desk import Desk
 from ascertain.runtime.durations import seconds
-from ascertain.runtime.embedded import EmbeddedWorker, Engine
+from ascertain.runtime.embedded import EmbeddedWorker
 from ascertain.runtime.hands import DEFAULT_LEASE_S, Hands
 from ascertain.runtime.observed import keep_face, keep_face_async
 from ascertain.runtime.promises import Promises, ReadPromises, contract_of
-from ascertain.runtime.recovering import Recovers
+from ascertain.runtime.recovering import Engine, Recovers
 from ascertain.runtime.refusing import Refusing
 from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_async_checks
 from ascertain.runtime.scope import Session
@@ -56,7 +56,7 @@ class Ascertain(Counts, Recovers, Wraps, WordOnWaiting):
         ``ASCERTAIN_SECRET`` or a file beside the ledger.
     :param worker: ``embedded`` recovers open actions in a thread of this process from the first
         write on; ``none`` leaves that to ``ascertain worker`` and to callers; an
-        :class:`~ascertain.runtime.embedded.Engine`, such as ``ascertain.temporal.Temporal``, has
+        :class:`~ascertain.runtime.recovering.Engine`, such as ``ascertain.temporal.Temporal``, has
         time and single flight kept by a durable engine.
     :param mode: ``guard``, or ``observe``: record and judge, change nothing.
     :param queue_bound: how many operations may wait for the ledger before a call is refused.

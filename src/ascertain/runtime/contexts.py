@@ -31,7 +31,8 @@ from ascertain.runtime.scope import Session, here
 from ascertain.runtime.seats import Seat
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Contexts as StoredContexts
-from ascertain.store.sessions import ProjectedContexts, SessionStore, open_sessions
+from ascertain.store.open import open_sessions
+from ascertain.store.sessions import ProjectedContexts, SessionStore
 from ascertain.values.canonical import canonical_native
 
 if TYPE_CHECKING:

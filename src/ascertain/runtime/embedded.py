@@ -5,44 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ascertain.runtime.app import Ascertain
-
-
-class Works(Protocol):
-    """What recovers open actions until it is told to stop."""
-
-    @property
-    def recovered(self) -> int:
-        """How many actions it has taken up."""
-        ...
-
-    async def run(self) -> None:
-        """Work until stopped. What is in hand is finished before it returns."""
-        ...
-
-    async def drain(self) -> int:
-        """Recover everything that is due now, once; returns how many actions were taken."""
-        ...
-
-    def stop(self) -> None:
-        """Finish what is in hand and stop; called from any thread, or from a signal."""
-        ...
-
-
-class Engine(Protocol):
-    """A durable engine that says when open actions are taken up, instead of the ledger's worker.
-
-    :ivar embedded: whether a worker of it runs in the process that makes the calls.
-    """
-
-    embedded: bool
-
-    def works(self, app: Ascertain, concurrency: int) -> Works:
-        """A worker with the app's tools, of which ``concurrency`` run at once."""
-        ...
+    from ascertain.runtime.recovering import Works
 
 
 class EmbeddedWorker:

@@ -2,25 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import asyncio
 
     from ascertain.model.chain import ChainRecord
-    from ascertain.runtime.app import Ascertain
     from ascertain.runtime.calls import Calls
     from ascertain.runtime.desk import Desk
-    from ascertain.runtime.embedded import Engine, Works
     from ascertain.runtime.hands import Hands
     from ascertain.runtime.plan import PlannedChain
     from ascertain.runtime.recovery import Recovery
     from ascertain.runtime.worker import Worker
 
 
+class Works(Protocol):
+    """What recovers open actions until it is told to stop."""
+
+    @property
+    def recovered(self) -> int:
+        """How many actions it has taken up."""
+        ...
+
+    async def run(self) -> None:
+        """Work until stopped. What is in hand is finished before it returns."""
+        ...
+
+    async def drain(self) -> int:
+        """Recover everything that is due now, once; returns how many actions were taken."""
+        ...
+
+    def stop(self) -> None:
+        """Finish what is in hand and stop; called from any thread, or from a signal."""
+        ...
+
+
+class Engine(Protocol):
+    """A durable engine that says when open actions are taken up, instead of the ledger's worker.
+
+    :ivar embedded: whether a worker of it runs in the process that makes the calls.
+    """
+
+    embedded: bool
+
+    def works(self, app: Recovers, concurrency: int) -> Works:
+        """A worker with the app's tools, of which ``concurrency`` run at once."""
+        ...
+
+
 class Recovers:
     """Recovery."""
 
+    url: str
     hands: Hands
     _calls: Calls
     _desk: Desk
@@ -34,7 +67,7 @@ class Recovers:
         if engine is None:
             self._worker = self.own_worker(concurrency)
         else:
-            self._worker = engine.works(cast("Ascertain", self), concurrency)
+            self._worker = engine.works(self, concurrency)
         return self._worker
 
     def own_worker(self, concurrency: int = 64) -> Worker:

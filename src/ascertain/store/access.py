@@ -5,10 +5,12 @@ Everything goes by named queries, so it is written once for every backend.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from ascertain.store.beside import Run
+Run = Callable[..., list[tuple[Any, ...]]]
+"""``run(name, *values)``: run a named query, inside the transaction, and give all its rows."""
 
 
 class Access(Protocol):

@@ -20,7 +20,7 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.chain import ChainRecord, Member
 from ascertain.store.check import Stored, check_action
 from ascertain.store.compact import compact_json
-from ascertain.store.retaining import Filed
+from ascertain.store.filed import Filed
 from ascertain.store.rows import FIELDS, STATE_TEXT, to_record
 from ascertain.store.seal import chain_mac
 from ascertain.store.secret import secret_id

@@ -14,8 +14,8 @@ from ascertain.model.tables import Event
 from ascertain.rules.identity import match
 from ascertain.rules.mac import Mac
 from ascertain.store import claims
-from ascertain.store.access import first
-from ascertain.store.beside import ALONE, ROOMS, Run
+from ascertain.store.access import Run, first
+from ascertain.store.beside import ALONE, ROOMS
 from ascertain.store.compact import compact_json
 from ascertain.store.ledger import (
     Advance,

@@ -12,11 +12,9 @@ from typing import Any, Protocol
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Alone, Beside, Lookalike
 from ascertain.model.session import Needs, Provides, StillNeeds
+from ascertain.store.access import Run
 from ascertain.store.claims import LookalikeRoom
 from ascertain.store.context_rooms import NeedsRoom, ProvidesRoom, StillNeedsRoom
-
-Run = Callable[..., list[tuple[Any, ...]]]
-"""``run(name, *values)``: run a named query, inside the transaction, and give all its rows."""
 
 
 class Room(Protocol):

@@ -31,7 +31,8 @@ from ascertain.model.chain import (
 )
 from ascertain.model.tables import State
 from ascertain.rules import chain as rules
-from ascertain.store.beside import ALONE, ROOMS, Run
+from ascertain.store.access import Run
+from ascertain.store.beside import ALONE, ROOMS
 from ascertain.store.compact import compact_json
 from ascertain.store.rows import to_record
 

@@ -7,16 +7,12 @@ read and write the same claim one waits for the other: what is read here stands 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Claim, ClaimBy, Contested, Lookalike
 from ascertain.model.tables import State
 from ascertain.rules.claims import is_shared, stands_against
+from ascertain.store.access import Run
 from ascertain.store.rows import to_record
-
-if TYPE_CHECKING:
-    from ascertain.store.beside import Run
 
 Holding = tuple[ActionRecord, ClaimBy | None, float | None]
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.session import Kept, Needs, Provides, Remembered, StillNeeds
 from ascertain.rules.context import TOO_LARGE
-
-if TYPE_CHECKING:
-    from ascertain.store.beside import Run
+from ascertain.store.access import Run
 
 FOREIGN, EXPIRED, STALE = "foreign_session", "session_expired", "stale_context"
 KEPT_VERSIONS = 16

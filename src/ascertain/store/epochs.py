@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ascertain.errors import LedgerLocked
 from ascertain.model.epoch import COMMIT_MISSING, EPOCH_MISSING, FIRST, SYSTEM, TIMELINE, Epoch
-from ascertain.store.beside import Run
+from ascertain.store.access import Run
 from ascertain.store.ids import new_id
 
 log = logging.getLogger("ascertain")

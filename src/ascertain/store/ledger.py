@@ -41,7 +41,7 @@ from ascertain.model.operations import (
 from ascertain.model.session import Kept, Memory, Remembered, SessionRecord
 
 if TYPE_CHECKING:
-    from ascertain.store.retaining import Keep
+    from ascertain.store.filed import Keep
 
 __all__ = [
     "Advance",

@@ -1,13 +1,16 @@
-"""From a URL to a ledger."""
+"""From a URL to a ledger, or to a store of sessions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ascertain.errors import LedgerError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ascertain.store.ledger import Ledger
+    from ascertain.store.sessions import SessionStore
 
 
 def open_ledger(url: str | Path, **options: Any) -> Ledger:
@@ -26,6 +29,22 @@ def open_ledger(url: str | Path, **options: Any) -> Ledger:
     from ascertain.store.sqlite import SqliteLedger
 
     return SqliteLedger(url, **options)
+
+
+def open_sessions(url: str) -> SessionStore:
+    """The session store behind a URL; nothing is connected before it is used.
+
+    :raises LedgerError: the URL names no session store that there is.
+    """
+    scheme = url.partition("://")[0]
+    if scheme in ("valkey", "redis", "valkeys", "rediss", "unix"):
+        from ascertain.store.sessions_valkey import ValkeySessions
+
+        return ValkeySessions(url)
+    raise LedgerError(
+        f"sessions={url!r} names no session store.",
+        next_step='Use sessions="valkey://host:6379/0", or leave it out: the ledger serves too.',
+    )
 
 
 def shown_url(url: str) -> str:

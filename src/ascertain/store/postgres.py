@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from ascertain.model.epoch import Epoch
+from ascertain.store.access import Run
 from ascertain.store.batch import Batch
-from ascertain.store.beside import Run
 from ascertain.store.epochs import Acknowledged, epochs
 from ascertain.store.ledger import Advanced, Reply, Reserved, Vitals
 from ascertain.store.postgres_batch import PostgresBatch, PostgresForms

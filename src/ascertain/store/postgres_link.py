@@ -18,7 +18,7 @@ from typing import Any
 from ascertain.errors import LedgerClosed, LedgerCorrupt, LedgerError, LedgerMissing
 from ascertain.model.epoch import Epoch
 from ascertain.store import secret as secrets
-from ascertain.store.beside import Run
+from ascertain.store.access import Run
 from ascertain.store.epochs import Acknowledged, epochs, meet
 from ascertain.store.postgres_bells import Bells, channel_of
 from ascertain.store.postgres_errors import ledger_error

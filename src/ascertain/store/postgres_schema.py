@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Mapping
 
 from ascertain.errors import LedgerCorrupt, LedgerError, LedgerNewer
-from ascertain.store.beside import Run
+from ascertain.store.access import Run
 from ascertain.store.postgres_errors import EVENT_RULE
 from ascertain.store.postgres_place import PostgresPlace
 from ascertain.store.postgres_session import PostgresSession

@@ -13,7 +13,8 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.booking import Answered, Book, Booked, GiveBack, Spends
 from ascertain.model.rate import Cooling, Outstanding, Shared, Speaker, Ticket, Usage
 from ascertain.rules import rate as rules
-from ascertain.store.beside import ALONE, ROOMS, Run
+from ascertain.store.access import Run
+from ascertain.store.beside import ALONE, ROOMS
 from ascertain.store.compact import compact_json
 
 

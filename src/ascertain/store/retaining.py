@@ -11,49 +11,20 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
 from ascertain.rules.mac import Mac
-from ascertain.store.access import Access, first
-from ascertain.store.beside import Run
+from ascertain.store.access import Access, Run, first
 from ascertain.store.check import Stored, check_action
+from ascertain.store.filed import Filed, Keep
 from ascertain.store.ledger import Burial, Retained
 from ascertain.store.rows import to_record
 from ascertain.store.seal import tombstone_seal
 
 SEARCHED_AT_ONCE = 1000
 REMOVED_AT_ONCE = 100
-
-
-class Filed(NamedTuple):
-    """All that a ledger holds of one action, its contract and its place in a chain among it.
-
-    :param contract: JSON; None where the ledger does not hold it.
-    :param chain: the columns of its chain. :param member: its own in it; None: it is in none.
-    """
-
-    stored: Stored
-    contract: str | None
-    chain: tuple[Any, ...] | None = None
-    member: tuple[Any, ...] | None = None
-
-
-class Keep(Protocol):
-    """Where actions are kept before they are removed."""
-
-    @property
-    def name(self) -> str:
-        """How people find it again; the tombstones say it."""
-        ...
-
-    def append(self, filed: Sequence[Filed]) -> None:
-        """Keep these; when it returns they survive a loss of power.
-
-        :raises LedgerError: they are not kept.
-        """
-        ...
 
 
 def old(access: Access, closed_before: float) -> Iterator[list[ActionRecord]]:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ascertain.errors import LedgerError
 from ascertain.model.action import ActionRecord
 from ascertain.model.session import Kept, Memory, Remembered, SessionRecord
 from ascertain.store.ledger import Contexts
@@ -154,19 +153,3 @@ def values_from_json(text: str | bytes) -> tuple[Remembered, ...]:
     """And as they are read back."""
     rows: list[list[Any]] = json.loads(text)
     return tuple(Remembered(*row) for row in rows)
-
-
-def open_sessions(url: str) -> SessionStore:
-    """The session store behind a URL; nothing is connected before it is used.
-
-    :raises LedgerError: the URL names no session store that there is.
-    """
-    scheme = url.partition("://")[0]
-    if scheme in ("valkey", "redis", "valkeys", "rediss", "unix"):
-        from ascertain.store.sessions_valkey import ValkeySessions
-
-        return ValkeySessions(url)
-    raise LedgerError(
-        f"sessions={url!r} names no session store.",
-        next_step='Use sessions="valkey://host:6379/0", or leave it out: the ledger serves too.',
-    )

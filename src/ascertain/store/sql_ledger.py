@@ -15,12 +15,12 @@ from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.epoch import ONLY, Epoch
 from ascertain.rules.mac import Mac
 from ascertain.rules.tally import KEPT_S
-from ascertain.store.access import Access, first
+from ascertain.store.access import Access, Run, first
 from ascertain.store.batch import Batch, Forms, Work, prepare_all
-from ascertain.store.beside import Run
 from ascertain.store.breakers import LedgerBreakers
 from ascertain.store.chain_reads import LedgerChains
 from ascertain.store.contexts import LedgerContexts
+from ascertain.store.filed import Keep
 from ascertain.store.fleet import LedgerFleet
 from ascertain.store.ledger import (
     Advanced,
@@ -36,7 +36,7 @@ from ascertain.store.ledger import (
     Retained,
     Taken,
 )
-from ascertain.store.retaining import Keep, old, retain
+from ascertain.store.retaining import old, retain
 from ascertain.store.rows import to_record
 from ascertain.store.seal import chain_mac
 from ascertain.store.tally import Tally, put

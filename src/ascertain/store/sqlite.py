@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from ascertain.store.access import Run
 from ascertain.store.batch import Batch
-from ascertain.store.beside import Run
 from ascertain.store.ledger import Reply, Vitals
 from ascertain.store.place import path_of
 from ascertain.store.secret import given_secret

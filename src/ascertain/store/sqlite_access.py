@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from ascertain.store.beside import Run
+from ascertain.store.access import Run
 from ascertain.store.sqlite_file import LedgerFile
 from ascertain.store.sqlite_queries import run
 

@@ -16,7 +16,7 @@ from ascertain.model.operations import Take, Taken
 from ascertain.model.rate import Shared, Speaker, Usage
 from ascertain.rules import fold
 from ascertain.rules import rate as rules
-from ascertain.store.beside import Run
+from ascertain.store.access import Run
 from ascertain.store.compact import compact_json
 from ascertain.store.rates import read_usage, write_usage
 from ascertain.store.rows import Values, to_record

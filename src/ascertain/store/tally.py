@@ -13,7 +13,7 @@ from time import monotonic
 
 from ascertain.model.action import ActionRecord, Draft
 from ascertain.rules.tally import counted
-from ascertain.store.beside import Run
+from ascertain.store.access import Run
 
 Counts = Counter[tuple[int, str, str]]
 EVERY_S = 1.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ascertain.rules.mac import Mac
-from ascertain.store.access import Access, first
-from ascertain.store.beside import Run
+from ascertain.store.access import Access, Run, first
 from ascertain.store.check import Stored, Tombstone, check_action
 from ascertain.store.rows import to_record
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascertain.temporal.place import Temporal, TemporalMissing, Unreachable
+from ascertain.temporal.address import TemporalMissing, Unreachable
+from ascertain.temporal.place import Temporal
 from ascertain.temporal.words import Heard, Open, Planned, Progress, Stand, Verdict
 
 if TYPE_CHECKING:

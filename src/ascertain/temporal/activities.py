@@ -26,9 +26,10 @@ from ascertain.errors import (
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
 from ascertain.rules.said import is_last_word
-from ascertain.runtime.app import Ascertain
 from ascertain.runtime.plan import PlannedChain
+from ascertain.runtime.recovering import Recovers
 from ascertain.runtime.recovery import apart
+from ascertain.runtime.verdict import resolve
 from ascertain.runtime.worker import BUSY_S
 from ascertain.temporal.words import Heard, Progress, Said, Stand, Step, Verdict
 from ascertain.temporal.workflows import CHAIN_LOOKS_MOST_S
@@ -44,7 +45,7 @@ KEEP_S = 2 * CHAIN_LOOKS_MOST_S
 class Activities:
     """The activities of one app."""
 
-    def __init__(self, app: Ascertain) -> None:
+    def __init__(self, app: Recovers) -> None:
         self._app = app
         self._recovery = app.recovery()
         self._running = 0
@@ -117,7 +118,7 @@ class Activities:
         return await self._recovery.take(record)
 
     def _record(self, action: str) -> ActionRecord:
-        record = self._app.ledger.get(action)
+        record = self._app.hands.ledger.get(action)
         if record is None:
             raise ActionNotFound(
                 f"There is no action {action!r} in {self._app.url}.",
@@ -131,8 +132,8 @@ class Activities:
     def _hear(self, said: Said) -> Heard:
         word = said.verdict
         try:
-            self._app.resolve(
-                said.action, confirmed=word.confirmed, not_done=word.not_done,
+            resolve(
+                self._app.hands, said.action, confirmed=word.confirmed, not_done=word.not_done,
                 too_many=word.too_many, undone=word.undone, turn_back=word.turn_back,
                 kept=word.kept, evidence=word.evidence,
             )  # fmt: skip
@@ -140,7 +141,7 @@ class Activities:
             raise
         except AscertainError as error:
             record = self._record(said.action)
-            events = self._app.ledger.events(said.action)
+            events = self._app.hands.ledger.events(said.action)
             heard = is_last_word(events, word.which(), word.confirmed, word.evidence)
             if heard or agrees(record, word):
                 return Heard(stand=stand_of(record, self._app.hands.clock()))
@@ -166,7 +167,7 @@ class Activities:
                 return None
 
     async def _planned(self, chain: str) -> PlannedChain:
-        record = await apart(self._app.ledger.chains.get, chain)
+        record = await apart(self._app.hands.ledger.chains.get, chain)
         if record is None or not record.plan:
             raise ActionNotFound(
                 f"There is no chain {chain!r} with declared steps in {self._app.url}.",

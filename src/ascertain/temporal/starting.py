@@ -24,7 +24,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import ChainRecord
 from ascertain.temporal import words
-from ascertain.temporal.place import Temporal
+from ascertain.temporal.address import Address
 from ascertain.temporal.words import Open, Planned, Progress, Stand
 
 R = TypeVar("R")
@@ -33,7 +33,7 @@ R = TypeVar("R")
 class Starter:
     """Starts what is to run on one task queue."""
 
-    def __init__(self, client: Client, place: Temporal) -> None:
+    def __init__(self, client: Client, place: Address) -> None:
         self._client = client
         self._place = place
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import ChainRecord
-from ascertain.runtime.app import Ascertain
 from ascertain.runtime.plans import Plans
+from ascertain.runtime.recovering import Recovers
 from ascertain.runtime.recovery import apart
 from ascertain.runtime.upkeep import Upkeep
 from ascertain.store.ledger import Filter
@@ -28,7 +28,7 @@ AT_ONCE = 16
 class Watch:
     """Looks again and again; what it remembers only spares it from saying the same thing twice."""
 
-    def __init__(self, app: Ascertain, starter: Starter) -> None:
+    def __init__(self, app: Recovers, starter: Starter) -> None:
         self._hands = app.hands
         self._starter = starter
         self._upkeep = Upkeep(app.hands)

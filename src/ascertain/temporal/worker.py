@@ -16,7 +16,7 @@ from ascertain.errors import LedgerClosed, LedgerError
 from ascertain.runtime.waking import Waking
 from ascertain.temporal import attributes
 from ascertain.temporal.activities import Activities
-from ascertain.temporal.place import Temporal, Unreachable
+from ascertain.temporal.address import Address, Unreachable
 from ascertain.temporal.starting import Starter
 from ascertain.temporal.watch import Watch
 from ascertain.temporal.workflows import Chain, Reconcile
@@ -24,7 +24,7 @@ from ascertain.temporal.workflows import Chain, Reconcile
 if TYPE_CHECKING:
     from temporalio.client import Client
 
-    from ascertain.runtime.app import Ascertain
+    from ascertain.runtime.recovering import Recovers
 
 log = logging.getLogger("ascertain")
 
@@ -36,7 +36,7 @@ FINISH = timedelta(seconds=30)
 class TemporalWorker:
     """Works until it is told to stop; see :class:`~ascertain.runtime.embedded.Works`."""
 
-    def __init__(self, app: Ascertain, place: Temporal, *, concurrency: int) -> None:
+    def __init__(self, app: Recovers, place: Address, *, concurrency: int) -> None:
         self._app = app
         self._place = place
         self._concurrency = concurrency
@@ -118,7 +118,7 @@ class TemporalWorker:
             await self._waking.rest(time.time(), most_s)
 
 
-def plugin(source: Ascertain | Activities) -> SimplePlugin:
+def plugin(source: Recovers | Activities) -> SimplePlugin:
     """Our workflows and activities for a Temporal worker that has others of its own.
 
     ::

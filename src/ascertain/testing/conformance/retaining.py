@@ -13,8 +13,8 @@ from ascertain.model.chain import ChainRecord, Joins, Member, Weight
 from ascertain.model.session import Needs
 from ascertain.store.archive import filed_of, line_of
 from ascertain.store.check import check_action
+from ascertain.store.filed import Filed
 from ascertain.store.ledger import Advanced, Burial, Filter, Ledger, Reserved
-from ascertain.store.retaining import Filed
 from ascertain.store.seal import chain_mac
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.samples import (
