@@ -25,10 +25,10 @@ from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.attempt import Attempt, current_attempt, key
 from ascertain.runtime.deadline import deadline
-from ascertain.runtime.place import Step
 from ascertain.runtime.promises import Breaker
 from ascertain.runtime.rates import Rate
-from ascertain.runtime.scope import Session
+from ascertain.runtime.session import Session
+from ascertain.runtime.steps import Step
 
 __all__ = [
     "Absent",

@@ -5,8 +5,8 @@ import pytest
 from ascertain.model.contract import Contract
 from ascertain.model.outcome import Effect, Report
 from ascertain.model.words import Accepted, Found, FoundItems, Items, Receipt, Refused
-from ascertain.rules.items import item_facts
 from ascertain.rules.news.classify import classify
+from ascertain.rules.news.items import item_facts
 from tests.pure.stand_ins import NOW
 
 ORDERS = Contract(tool="cancel_orders", noun="orders", items="orders")

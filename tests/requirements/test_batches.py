@@ -26,7 +26,7 @@ from ascertain.cli import main
 from ascertain.errors import ContractError, InvalidArguments
 from ascertain.model.outcome import Effect
 from ascertain.report.cases import cases
-from ascertain.rules.items import ItemState, whole
+from ascertain.rules.news.items import ItemState, whole
 from tests.ledgers import ledger_url
 
 pytestmark = pytest.mark.every_ledger

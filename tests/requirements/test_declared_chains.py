@@ -119,7 +119,7 @@ def die(folder, kill_at):
 def go_on(app, until):
     """Workers pass until the only chain satisfies ``until``."""
     (record,) = app.ledger.chains.of_session("shop", "default")
-    chain = app._desk.resumed(record)
+    chain = app.resumed(record)
     for _ in range(400):
         if until(chain):
             return chain

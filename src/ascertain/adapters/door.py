@@ -35,7 +35,8 @@ from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.refusing import Refusing, log
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.scope import Session, current
+from ascertain.runtime.scope import current
+from ascertain.runtime.session import Session
 from ascertain.runtime.wanting import Options
 from ascertain.runtime.wrapping import read_config
 
@@ -320,7 +321,7 @@ class Door:
         scope = self.scope
         if scope is None:
             session = current.get()
-            if session is None:
+            if not isinstance(session, Session):
                 raise NoScope
             return session
         found = scope if isinstance(scope, Session) else scope(call.host)

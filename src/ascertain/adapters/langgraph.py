@@ -39,7 +39,7 @@ from ascertain.adapters.told import Fact
 from ascertain.adapters.unmade import refused
 from ascertain.errors import ContractError, InvalidArguments, NoScope
 from ascertain.runtime.app import Ascertain
-from ascertain.runtime.scope import Session
+from ascertain.runtime.session import Session
 
 Answer = ToolMessage | Command[Any]
 

@@ -36,7 +36,7 @@ from ascertain.errors import ContractError, NoScope
 from ascertain.model.contract import Approval
 from ascertain.runtime.attempt import current_attempt
 from ascertain.runtime.deadline import deadline
-from ascertain.runtime.scope import Session
+from ascertain.runtime.session import Session
 
 Context = ToolContext[Any]
 Bodied = Callable[[Context], Run]

@@ -47,7 +47,7 @@ def _of_rates(app: Ascertain) -> Iterator[Finding]:
 
 def _of_context(app: Ascertain) -> Iterator[Finding]:
     """Keys that nobody provides, and reads of which each needs the other first."""
-    for tool, sentence in app.contexts.findings():
+    for tool, sentence in app.gate.findings():
         yield Finding(
             rule="context", severity=Severity.BAD, tool=tool, sentence=f"{tool} {sentence}.",
             next_step="Declare provides= on the tool that brings it, name it in session_keys= of "

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, cast
 
 from ascertain.model.action import ActionRecord, EventRecord
 from ascertain.model.tables import By, State
-from ascertain.rules.items import LATER
 from ascertain.rules.moves import Move, dispute, note
+from ascertain.rules.news.items import LATER
 
 REVIEW_WITHIN_S = 86_400.0
 """A case has a deadline even where nobody set one: a day after it was opened."""

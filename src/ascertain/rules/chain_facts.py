@@ -13,8 +13,8 @@ from ascertain.rules import texts
 from ascertain.rules.cases import as_found, in_review, unsettled
 from ascertain.rules.chain import not_started
 from ascertain.rules.facts import action_facts, allowed
-from ascertain.rules.items import PARTLY
 from ascertain.rules.left import CASE, at_work, was_left
+from ascertain.rules.news.items import PARTLY
 from ascertain.rules.plan import plan_from_json
 from ascertain.rules.project import Part, WorkflowState, workflow_say, workflow_state
 

@@ -19,7 +19,7 @@ from ascertain.rules import texts
 from ascertain.rules.budget import may_ask, resend_at, sends_left
 from ascertain.rules.cases import as_found, unsettled
 from ascertain.rules.chain import WAITS_FOR, not_started, satisfied
-from ascertain.rules.items import LATER, PARTLY
+from ascertain.rules.news.items import LATER, PARTLY
 from ascertain.rules.project import Part, workflow_say, workflow_state
 
 MARK_PENDING = "mark_pending"

@@ -14,7 +14,7 @@ from ascertain.rules.approval import CASES as FOR_APPROVAL
 from ascertain.rules.approval import DECLINED
 from ascertain.rules.breaker import WAITS as FOR_CIRCUIT
 from ascertain.rules.chain import not_started
-from ascertain.rules.items import LATER, PARTLY
+from ascertain.rules.news.items import LATER, PARTLY
 
 LANGUAGES = ("en", "zh-CN")
 

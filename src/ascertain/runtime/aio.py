@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ascertain.flow.call import call
 from ascertain.flow.effects import (
@@ -69,10 +69,8 @@ from ascertain.runtime.invoke import (
 from ascertain.runtime.joining import admitted_async, attended_async
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.sync import land_late, tell_operator
+from ascertain.runtime.vetting import vet_async
 from ascertain.runtime.vigil import await_other_async
-
-if TYPE_CHECKING:
-    from ascertain.runtime.calls import Calls
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -92,13 +90,13 @@ class AsyncDriver:
         values: dict[str, Any] | None = None,
         *,
         attached: bool = False,
-        calls: Calls | None = None,
+        fetch: Callable[[Fetch], Coroutine[Any, Any, bool]] | None = None,
     ) -> None:
         self._hands = hands
         self._entry = entry
         self._bodies = bodies
         self._values = values
-        self._calls = calls  # of calls that may need others first
+        self._fetch = fetch  # of calls that may need others first
         self._found = False  # another action is gone on with, and what it stored is what counts
         self._attached = attached  # an observed body ends with its caller, as it always did
         self._interrupt: BaseException | None = None
@@ -171,8 +169,8 @@ class AsyncDriver:
             case Settle():
                 return self._hands.contexts.settle_async(effect)
             case Fetch():
-                assert self._calls is not None
-                return self._hands.contexts.fetch_async(self._calls, effect)
+                assert self._fetch is not None
+                return self._fetch(effect)
             case Admit():
                 return admitted_async(self._entry, effect)
             case Alike(record):
@@ -181,7 +179,7 @@ class AsyncDriver:
                 return attended_async(effect)
             case Vet(values):
                 self._values = values
-                return self._hands.contexts.vet_async(self._entry, effect)
+                return vet_async(self._hands, self._entry, effect)
 
     async def _inquire(self, senders: tuple[str, ...]) -> frozenset[str]:
         return self._hands.inquire(senders)

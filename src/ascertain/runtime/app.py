@@ -26,7 +26,7 @@ from ascertain.runtime.promises import Promises, ReadPromises, contract_of
 from ascertain.runtime.recovering import Engine, Recovers
 from ascertain.runtime.refusing import Refusing
 from ascertain.runtime.registry import Entry, Registry, check_contract, refuse_async_checks
-from ascertain.runtime.scope import Session
+from ascertain.runtime.session import Session
 from ascertain.runtime.tool import AsyncTool, Decorator, Tool
 from ascertain.runtime.verdict import resolve
 from ascertain.runtime.waiting import WordOnWaiting
@@ -101,21 +101,23 @@ class Ascertain(Counts, Recovers, Wraps, WordOnWaiting):
         self.mode = mode
         self.registry = Registry()
         ledger = open_ledger(url, secret=secret)
+        clock = clock or SharedClock(ledger.now)
+        self.contexts = Contexts(
+            ledger, clock, session_keys=session_keys, sessions=sessions,
+            ttl_s=seconds(session_ttl, "session_ttl") or DEFAULT_TTL_S,
+        )  # fmt: skip
         self.hands = Hands(
             ledger,
             self.registry,
-            clock=clock or SharedClock(ledger.now),
+            clock=clock,
+            contexts=self.contexts,
             queue_bound=queue_bound,
             lease_s=DEFAULT_LEASE_S if lease_s is None else lease_s,
             context_limit_bytes=context_limit_bytes,
             chain_left_s=seconds(chain_left_after, "chain_left_after") or 0.0,
         )
-        self.contexts = self.hands.contexts = Contexts(
-            self.hands, tiers=tiers or Tiers(), session_keys=session_keys, sessions=sessions,
-            ttl_s=seconds(session_ttl, "session_ttl") or DEFAULT_TTL_S,
-        )  # fmt: skip
-        self.hands.remember = self.contexts.written
-        self._calls = Calls(self.hands, observing=mode == "observe")
+        self._calls = Calls(self.hands, tiers=tiers or Tiers(), observing=mode == "observe")
+        self.gate = self._calls.gate
         self._desk = Desk(self._calls)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -329,7 +331,7 @@ class Ascertain(Counts, Recovers, Wraps, WordOnWaiting):
 
     def open(self) -> Self:
         """Open the ledger now instead of at the first call, so that errors show at start-up."""
-        self.contexts.check()
+        self.gate.check()
         self.contexts.warn()
         self.ledger.next_due_at()
         _ = self.hands.mac

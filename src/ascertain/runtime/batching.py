@@ -11,7 +11,7 @@ from ascertain.errors import InvalidArguments
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Report
 from ascertain.model.words import FoundItems
-from ascertain.rules.items import merged
+from ascertain.rules.news.items import merged
 from ascertain.runtime.invoke import Opening
 from ascertain.runtime.registry import Entry
 from ascertain.store.ledger import Ledger

@@ -16,7 +16,7 @@ from ascertain.rules import left
 from ascertain.runtime.hands import Hands, log
 
 if TYPE_CHECKING:
-    from ascertain.runtime.scope import Session
+    from ascertain.runtime.scope import Opened
 
 
 class Block(ABC):
@@ -24,7 +24,7 @@ class Block(ABC):
 
     id: str
     hands: Hands
-    session: Session
+    session: Opened
     _members: dict[str, Member]
     _latest: dict[str, ActionRecord]
 

@@ -5,30 +5,33 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ascertain.errors import IntentConflict
+from ascertain.errors import AscertainError, IntentConflict
 from ascertain.flow.call import Ended, Hold, Wanted, call, read
 from ascertain.flow.context import read_in_context, write_in_context
-from ascertain.flow.effects import Flow, Setting
+from ascertain.flow.effects import Fetch, Flow, Setting
 from ascertain.flow.joining import join_chain
 from ascertain.flow.keeping import keep_read
 from ascertain.flow.observe import observe
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import RETRYABLE_KINDS
+from ascertain.model.tables import State
 from ascertain.rules.breaker import News
 from ascertain.rules.budget import Turn
+from ascertain.rules.gate import Tiers
 from ascertain.rules.identity import Scope
 from ascertain.runtime import deadline as ambient
 from ascertain.runtime import wanting
 from ascertain.runtime.action import NOT_LOADED, Action
 from ascertain.runtime.batching import keys_of
 from ascertain.runtime.checks import denied, denied_async
-from ascertain.runtime.hands import Hands
+from ascertain.runtime.gating import Gate
+from ascertain.runtime.hands import Hands, log
 from ascertain.runtime.holding import hold, hold_async, waits_for_anything
 from ascertain.runtime.invoke import Asked, asked_in
 from ascertain.runtime.joining import seated
 from ascertain.runtime.keeper import Keeper
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.scope import Session, here
+from ascertain.runtime.scope import Opened, here
 from ascertain.runtime.seats import Seat
 from ascertain.runtime.sync import SyncDriver
 from ascertain.runtime.wanting import NONE, Options
@@ -43,8 +46,9 @@ if TYPE_CHECKING:
 class Calls:
     """Makes calls in a session."""
 
-    def __init__(self, hands: Hands, *, observing: bool = False) -> None:
+    def __init__(self, hands: Hands, *, tiers: Tiers, observing: bool = False) -> None:
         self.hands = hands
+        self.gate = Gate(hands, tiers)
         self.keeper = Keeper()
         self.observing = observing
         self._bodies: Bodies | None = None
@@ -87,7 +91,7 @@ class Calls:
             return await self._call_async(entry, session, bound, options, seat)
 
     def _call(
-        self, entry: Entry, session: Session, bound: Bound, options: Options, seat: Seat | None
+        self, entry: Entry, session: Opened, bound: Bound, options: Options, seat: Seat | None
     ) -> Action[Any]:
         keys_of(entry, bound.values)
         turn = self._turn(entry, options)
@@ -112,7 +116,7 @@ class Calls:
         return self._stepped(entry, seat, ended)
 
     async def _call_async(
-        self, entry: Entry, session: Session, bound: Bound, options: Options, seat: Seat | None
+        self, entry: Entry, session: Opened, bound: Bound, options: Options, seat: Seat | None
     ) -> Action[Any]:
         keys_of(entry, bound.values)
         turn = self._turn(entry, options)
@@ -142,7 +146,7 @@ class Calls:
         self,
         setting: Setting,
         entry: Entry,
-        session: Session,
+        session: Opened,
         bound: Bound,
         options: Options,
         turn: Turn,
@@ -167,7 +171,7 @@ class Calls:
     def _call_in_context(
         self,
         entry: Entry,
-        session: Session,
+        session: Opened,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         options: Options,
@@ -175,11 +179,11 @@ class Calls:
     ) -> Action[Any]:
         turn = self._turn(entry, options)
         values: dict[str, Any] = {}
-        with self.hands.contexts.under_way(entry, session):
+        with self.gate.under_way(entry, session):
             flow = self._in_context(
                 entry, session, args, kwargs, options, turn, seat, values, is_async=False
             )
-            driver = SyncDriver(self.hands, entry, self.keeper, values, calls=self)
+            driver = SyncDriver(self.hands, entry, self.keeper, values, fetch=self._fetch)
             try:
                 return self._stepped(entry, seat, driver.drive(flow))
             except IntentConflict as conflict:
@@ -189,7 +193,7 @@ class Calls:
     async def _call_in_context_async(
         self,
         entry: Entry,
-        session: Session,
+        session: Opened,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         options: Options,
@@ -197,11 +201,12 @@ class Calls:
     ) -> Action[Any]:
         turn = self._turn(entry, options)
         values: dict[str, Any] = {}
-        with self.hands.contexts.under_way(entry, session):
+        with self.gate.under_way(entry, session):
             flow = self._in_context(
                 entry, session, args, kwargs, options, turn, seat, values, is_async=True
             )
-            driver = self._async_driver(self.hands, entry, self.bodies, values, calls=self)
+            fetch = self._fetch_async
+            driver = self._async_driver(self.hands, entry, self.bodies, values, fetch=fetch)
             try:
                 return self._stepped(entry, seat, await driver.drive(flow))
             except IntentConflict as conflict:
@@ -211,7 +216,7 @@ class Calls:
     def _in_context(
         self,
         entry: Entry,
-        session: Session,
+        session: Opened,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         options: Options,
@@ -229,12 +234,31 @@ class Calls:
         if args:
             filled = frozenset(entry.contract.context)
             given = entry.signature.given(args, kwargs, filled=filled)
-        contexts = self.hands.contexts
-        need = contexts.need(entry, session, given, options, turn, seat, values, is_async=is_async)
+        need = self.gate.need(entry, session, given, options, turn, seat, values, is_async=is_async)
         setting = self.hands.setting(entry)
         if entry.contract.is_read:
             return read_in_context(setting, need, turn)
         return write_in_context(setting, need, turn)
+
+    def _fetch(self, asked: Fetch) -> bool:
+        """Run a read for its result's sake; a refusal or an error of its own is no answer."""
+        entry = self.hands.registry.get(asked.tool)
+        try:
+            return self.call(entry, (), self.gate.like(entry, asked)).state is State.CONFIRMED
+        except AscertainError as error:
+            return _not_read(entry, error)
+
+    async def _fetch_async(self, asked: Fetch) -> bool:
+        """The same on the running loop."""
+        import asyncio
+
+        entry = self.hands.registry.get(asked.tool)
+        loop = asyncio.get_running_loop()
+        try:
+            given = await loop.run_in_executor(None, self.gate.like, entry, asked)
+            return (await self.call_async(entry, (), given)).state is State.CONFIRMED
+        except AscertainError as error:
+            return _not_read(entry, error)
 
     def _stepped(self, entry: Entry, seat: Seat | None, ended: Ended) -> Action[Any]:
         """The action, and its chain hears what has become of the step."""
@@ -264,7 +288,7 @@ class Calls:
         """A read as its chain keeps it: each is one of its own."""
         return wanting.wanted(self.hands, entry, bound, scope, options, turn, mode=wanting.READ)
 
-    def _read_record(self, entry: Entry, session: Session) -> ActionRecord:
+    def _read_record(self, entry: Entry, session: Opened) -> ActionRecord:
         scope = session.scope
         now = self.hands.clock()
         return ActionRecord(
@@ -307,10 +331,16 @@ def _held(wanted: Wanted, why: Hold | None) -> Wanted:
     return wanted if why is None else wanted._replace(hold=why)
 
 
-def _for_rule(entry: Entry, session: Session, bound: Bound) -> Asked | None:
+def _for_rule(entry: Entry, session: Opened, bound: Bound) -> Asked | None:
     """What the server's rule of approval may look at, where there is one."""
     return None if entry.approval is None else asked_in(entry, session.scope, bound.values)
 
 
 def _checked(entry: Entry) -> bool:
     return bool(entry.consent or entry.permission or entry.preconditions)
+
+
+def _not_read(entry: Entry, error: AscertainError) -> bool:
+    """False, and why is in the log."""
+    log.warning("%s could not be read for a call that needs it: %s", entry.name, error.code)
+    return False

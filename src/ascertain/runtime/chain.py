@@ -36,7 +36,7 @@ from ascertain.runtime.tool import AsyncTool, Tool
 
 if TYPE_CHECKING:
     from ascertain.model.contract import Contract
-    from ascertain.runtime.scope import Session
+    from ascertain.runtime.scope import Opened
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,7 +52,7 @@ class Chain(Block):
     """
 
     def __init__(
-        self, session: Session, hands: Hands, record: ChainRecord, *, ordered: bool
+        self, session: Opened, hands: Hands, record: ChainRecord, *, ordered: bool
     ) -> None:
         self.id = record.id
         self.record = record

@@ -10,12 +10,12 @@ from ascertain.model.outcome import Kind
 from ascertain.runtime.hands import log
 from ascertain.runtime.invoke import Asked, asked_of
 from ascertain.runtime.registry import Check, Entry
-from ascertain.runtime.scope import Session
+from ascertain.runtime.scope import Opened
 
 Denied = tuple[Kind, str]
 
 
-def denied(entry: Entry, session: Session, asked: Asked) -> Denied | None:
+def denied(entry: Entry, session: Opened, asked: Asked) -> Denied | None:
     """Why a call must not be sent, or None.
 
     The outcome is recorded with the action; nothing is sent. A check that raises has not allowed
@@ -33,7 +33,7 @@ def denied(entry: Entry, session: Session, asked: Asked) -> Denied | None:
     return None
 
 
-async def denied_async(entry: Entry, session: Session, asked: Asked) -> Denied | None:
+async def denied_async(entry: Entry, session: Opened, asked: Asked) -> Denied | None:
     """The same, for checks that may be coroutines."""
     if entry.consent is not None and entry.consent not in session.consents:
         return Kind.AUTH, "consent"

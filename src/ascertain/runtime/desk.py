@@ -18,7 +18,6 @@ from ascertain.rules.chain import advance_of, chain_id
 from ascertain.rules.evidence import open_review
 from ascertain.rules.identity import Scope
 from ascertain.rules.moves import Move, note
-from ascertain.rules.plan import plan_from_json
 from ascertain.runtime.action import Action
 from ascertain.runtime.batching import items_in
 from ascertain.runtime.calls import Calls
@@ -26,15 +25,15 @@ from ascertain.runtime.hands import Hands
 from ascertain.runtime.memory import SessionMemory
 from ascertain.runtime.refusing import Refusing
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.scope import Session
+from ascertain.runtime.scope import Opened
 from ascertain.runtime.sync import SyncDriver
 from ascertain.runtime.wanting import Options
 from ascertain.values.arguments import parse_call
 
 if TYPE_CHECKING:
     from ascertain.runtime.chain import Chain
-    from ascertain.runtime.place import Step
     from ascertain.runtime.plan import PlannedChain
+    from ascertain.runtime.steps import Step
 
 
 class Desk:
@@ -74,7 +73,7 @@ class Desk:
         """The turn's (or session's) actions with their contracts, oldest first."""
         return [(record, self._contract(record)) for record in self._records(scope, whole=whole)]
 
-    def take(self, session: Session, entry: str, action_id: str | None) -> dict[str, Any]:
+    def take(self, session: Opened, entry: str, action_id: str | None) -> dict[str, Any]:
         """Take an entry of ``next_allowed`` after checking it again."""
         record, contract = self._offered(session.scope, entry, action_id)
         if entry == rules.query(contract):
@@ -93,7 +92,7 @@ class Desk:
         return self.facts(session.scope, session.wish)
 
     async def take_async(
-        self, session: Session, entry: str, action_id: str | None
+        self, session: Opened, entry: str, action_id: str | None
     ) -> dict[str, Any]:
         """The same on the running loop, for any tool."""
         from ascertain.runtime.aio import AsyncDriver
@@ -112,7 +111,7 @@ class Desk:
 
     def chain(
         self,
-        session: Session,
+        session: Opened,
         name: str,
         *,
         ordinal: int | str,
@@ -143,18 +142,8 @@ class Desk:
         record = plan.stored_now(self._hands, chain.record, made)
         return plan.PlannedChain(chain.session, self._calls, record)
 
-    def resumed(self, record: ChainRecord) -> PlannedChain:
-        """A stored chain with declared steps, to go on with."""
-        from ascertain.runtime import plan
-
-        session = Session(
-            self, record.session, principal=record.principal, tenant=record.tenant,
-            consents=frozenset(plan_from_json(record.plan).consents),
-        )  # fmt: skip
-        return plan.PlannedChain(session, self._calls, record)
-
     def call_by_name(
-        self, session: Session, tool: str, arguments: dict[str, Any] | str, call_id: str | None
+        self, session: Opened, tool: str, arguments: dict[str, Any] | str, call_id: str | None
     ) -> Action[Any]:
         """An agent's tool call, checked as strictly as a Python call."""
         with Refusing(tool, session), session.acting():
@@ -165,7 +154,7 @@ class Desk:
             return self._calls.call(entry, (), kwargs, Options(call_id=call_id))
 
     async def call_by_name_async(
-        self, session: Session, tool: str, arguments: dict[str, Any] | str, call_id: str | None
+        self, session: Opened, tool: str, arguments: dict[str, Any] | str, call_id: str | None
     ) -> Action[Any]:
         """The same on the running loop."""
         with Refusing(tool, session), session.acting():

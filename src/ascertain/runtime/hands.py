@@ -7,14 +7,14 @@ import logging
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ascertain.errors import LedgerError
 from ascertain.flow.effects import Setting
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Approval, Contract, contract_from_json
 from ascertain.model.epoch import Epoch
-from ascertain.model.operations import Advance, Advanced, Beside, Reply, Reserve, Reserved
+from ascertain.model.operations import Advance, Advanced, Reply, Reserve, Reserved
 from ascertain.model.tables import State
 from ascertain.rules.breaker import News
 from ascertain.rules.breaker import name_of as breaker_name
@@ -26,13 +26,11 @@ from ascertain.runtime import sender
 from ascertain.runtime.breaking import Breaking
 from ascertain.runtime.clock import Clock
 from ascertain.runtime.committer import Committer
+from ascertain.runtime.contexts import DEFAULT_LIMIT_BYTES, Contexts
 from ascertain.runtime.invoke import Asked, asked_of
 from ascertain.runtime.registry import Entry, Registry
 from ascertain.store.ledger import Filter, Ledger
 from ascertain.values.canonical import identity_text
-
-if TYPE_CHECKING:
-    from ascertain.runtime.contexts import Contexts
 
 log = logging.getLogger("ascertain")
 
@@ -48,23 +46,23 @@ DEFAULT_LEASE_S = STORE_TIMEOUT_S + LEASE_MARGIN_S
 class Hands:
     """Everything that performing an effect needs, apart from how to wait."""
 
-    contexts: Contexts
-
     def __init__(
         self,
         ledger: Ledger,
         registry: Registry,
         *,
         clock: Clock,
+        contexts: Contexts | None = None,
         queue_bound: int = 10_000,
         lease_s: float = DEFAULT_LEASE_S,
-        context_limit_bytes: int = 65_536,
+        context_limit_bytes: int = DEFAULT_LIMIT_BYTES,
         chain_left_s: float = LEFT_S,
         dice: Callable[[], float] = random.random,
     ) -> None:
         self.ledger = ledger
         self.registry = registry
         self.clock = clock
+        self.contexts = contexts or Contexts(ledger, clock)
         self.dice = dice
         self.lease_s = lease_s
         self.context_limit_bytes = context_limit_bytes
@@ -72,7 +70,6 @@ class Hands:
         self.breaking = Breaking(ledger, clock, self._can_be_asked)
         self.committer = Committer(ledger, queue_bound=queue_bound)
         self.poke: Callable[[float], None] = _nobody
-        self.remember: Callable[[Reserved | Advanced, tuple[Beside, ...]], None] = _nobody_remembers
         self.on_effect: Callable[[str, object], None] | None = None  # for crash tests
         self._settings: dict[str, tuple[str, Contract, Setting]] = {}
         self._mac: Mac | None = None
@@ -135,7 +132,7 @@ class Hands:
         """Tell logs, the worker and the session store what was just written."""
         if isinstance(reply, Reserved | Advanced) and reply.told:
             assert isinstance(operation, Reserve | Advance)
-            self.remember(reply, operation.beside)
+            self.contexts.written(reply, operation.beside)
         if isinstance(operation, Advance) and isinstance(reply, Advanced):
             record = reply.record
             if record.due_at is not None and record.lease_owner is None:
@@ -294,7 +291,3 @@ def _risk(repeat: str) -> int:
 
 def _nobody(_due_at: float) -> None:
     """No worker is there to be woken."""
-
-
-def _nobody_remembers(_reply: Reserved | Advanced, _beside: tuple[Beside, ...]) -> None:
-    """No session store follows what is written."""

@@ -13,8 +13,8 @@ from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Report
 from ascertain.model.words import Accepted, Found, FoundItems, Items, LookupSays, Receipt
 from ascertain.rules.identity import Scope
-from ascertain.rules.items import completed, item_facts
 from ascertain.rules.mac import Mac
+from ascertain.rules.news.items import completed, item_facts
 from ascertain.runtime.attempt import Attempt, running
 from ascertain.runtime.layers import tell_resent
 from ascertain.runtime.registry import Entry

@@ -10,14 +10,13 @@ from ascertain.flow.call import Wanted
 from ascertain.flow.effects import Admit, Attend
 from ascertain.runtime.place import Place
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.seats import Coming, Seat
+from ascertain.runtime.seats import Coming, Joined, Seat
 
 if TYPE_CHECKING:
-    from ascertain.runtime.chain import Chain
-    from ascertain.runtime.scope import Session
+    from ascertain.runtime.scope import Opened
 
 
-def seated(session: Session, place: Place | None) -> AbstractContextManager[Seat | None]:
+def seated(session: Opened, place: Place | None) -> AbstractContextManager[Seat | None]:
     """The call in the chain that it is made in, from its first moment on; None: in none."""
     return nullcontext() if session.joined is None else session.joined.seated(place)
 
@@ -57,7 +56,7 @@ async def attended_async(asked: Attend) -> None:
     await asyncio.wait([news], timeout=coming.patience_s(asked.seconds))
 
 
-def _of(asked: Admit) -> tuple[Chain, Wanted]:
+def _of(asked: Admit) -> tuple[Joined, Wanted]:
     seat: Seat = asked.seat
     wanted: Wanted = asked.wanted
     return seat.chain, wanted

@@ -12,7 +12,8 @@ from ascertain.errors import AscertainError
 from ascertain.runtime.calls import Calls
 from ascertain.runtime.hands import log
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.scope import Session, current
+from ascertain.runtime.scope import current
+from ascertain.runtime.session import Session
 
 
 class _Face:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from ascertain.model.record import Record
-
-if TYPE_CHECKING:
-    from ascertain.runtime.tool import AsyncTool, Tool
+from typing import NamedTuple
 
 
 class Place(NamedTuple):
@@ -22,19 +15,3 @@ class Place(NamedTuple):
     step: str
     best_effort: bool | None = None
     after: tuple[str, ...] | None = None
-
-
-class Step(Record, kw_only=False):
-    """A declared step of a chain.
-
-    :param tool: a guarded tool, or its name.
-    :param arguments: plain values, or :class:`Ref` to what an earlier step came to.
-    :param best_effort: None: as the tool's contract says.
-    :param after: the steps it depends on, beside those whose values it takes.
-    """
-
-    name: str
-    tool: Tool[..., Any] | AsyncTool[..., Any] | str
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    best_effort: bool | None = None
-    after: Sequence[str] = ()

@@ -17,14 +17,15 @@ from ascertain.runtime import sender
 from ascertain.runtime.calls import Calls
 from ascertain.runtime.chain import Chain
 from ascertain.runtime.hands import Hands, log
-from ascertain.runtime.place import Place, Step
+from ascertain.runtime.place import Place
 from ascertain.runtime.registry import Entry, Registry
 from ascertain.runtime.scope import current
+from ascertain.runtime.steps import Step
 from ascertain.runtime.wanting import Options
 from ascertain.values.canonical import canonical
 
 if TYPE_CHECKING:
-    from ascertain.runtime.scope import Session
+    from ascertain.runtime.scope import Opened
 
 R = TypeVar("R")
 
@@ -67,7 +68,7 @@ def _planned(step: Step, registry: Registry) -> PlanStep:
 class PlannedChain(Chain):
     """A chain with declared steps."""
 
-    def __init__(self, session: Session, calls: Calls, record: ChainRecord) -> None:
+    def __init__(self, session: Opened, calls: Calls, record: ChainRecord) -> None:
         super().__init__(session, calls.hands, record, ordered=False)
         self.plan = plan_from_json(record.plan)
         self._calls = calls

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from ascertain.rules.plan import plan_from_json
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -87,7 +89,14 @@ class Recovers:
 
     def resumed(self, record: ChainRecord) -> PlannedChain:
         """A stored chain with declared steps, to go on with."""
-        return self._desk.resumed(record)
+        from ascertain.runtime.plan import PlannedChain
+        from ascertain.runtime.session import Session
+
+        session = Session(
+            self._desk, record.session, principal=record.principal, tenant=record.tenant,
+            consents=frozenset(plan_from_json(record.plan).consents),
+        )  # fmt: skip
+        return PlannedChain(session, self._calls, record)
 
     async def _resume(self, record: ChainRecord) -> None:
         await self.resumed(record).run_async()

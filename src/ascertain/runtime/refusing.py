@@ -7,7 +7,7 @@ import logging
 from types import TracebackType
 
 from ascertain.errors import AscertainError, UnknownTool
-from ascertain.runtime.scope import Session, current
+from ascertain.runtime.scope import Opened, current
 
 log = logging.getLogger("ascertain")
 
@@ -20,7 +20,7 @@ class Refusing:
 
     __slots__ = ("_session", "_tool")
 
-    def __init__(self, tool: str, session: Session | None = None) -> None:
+    def __init__(self, tool: str, session: Opened | None = None) -> None:
         """``session``: None, the one that this code runs in."""
         self._tool = tool
         self._session = session
@@ -45,7 +45,7 @@ class Refusing:
                     line["chain"] = session.scope.chain
             log.info(json.dumps(line))
 
-    def _where(self) -> Session | None:
+    def _where(self) -> Opened | None:
         """The turn or chain of the session that was entered here, else the session."""
         inner = current.get()
         asked = self._session

@@ -17,12 +17,12 @@ from ascertain.values.parsing import parse_call
 if TYPE_CHECKING:
     from ascertain.rules.facts import Known
     from ascertain.runtime.desk import Desk
-    from ascertain.runtime.scope import Session
+    from ascertain.runtime.scope import Opened
 
 QUOTED = 50  # of so many actions, the newest, may the arguments and results be quoted
 
 
-def check(desk: Desk, session: Session, text: str) -> list[Finding]:
+def check(desk: Desk, session: Opened, text: str) -> list[Finding]:
     """The sentences of ``text`` that contradict what is on record of the session.
 
     :raises InvalidArguments: it is no text.
@@ -34,7 +34,7 @@ def check(desk: Desk, session: Session, text: str) -> list[Finding]:
     return check_reply(text, known, quoted=quoted, shown=shown)
 
 
-def verify(desk: Desk, session: Session, reply: Mapping[str, Any] | str) -> list[Finding]:
+def verify(desk: Desk, session: Opened, reply: Mapping[str, Any] | str) -> list[Finding]:
     """The claims of a structured reply that contradict what is on record of the session.
 
     :raises InvalidArguments: it is no JSON object, or was cut off.

@@ -6,18 +6,57 @@ import threading
 from collections import Counter
 from collections.abc import Generator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from ascertain.runtime.chain import Chain
+    from ascertain.flow.call import Wanted
+    from ascertain.model.action import ActionRecord
+    from ascertain.model.chain import Around
     from ascertain.runtime.place import Place
+    from ascertain.runtime.registry import Entry
 
 News = Future[None]
 _own: ContextVar[Seat | None] = ContextVar("ascertain_seat", default=None)
 POLL_S = 0.03  # how often the ledger is asked about a step that another process makes
+
+
+class Joined(Protocol):
+    """A chain, as the calls that are made in it see it."""
+
+    id: str
+
+    def seated(self, place: Place | None) -> AbstractContextManager[Seat]:
+        """The call of a step, while it is made; what depends on it waits for its end."""
+        ...
+
+    def made(self) -> Made:
+        """What is made of it in this process just now."""
+        ...
+
+    def around(self) -> Around:
+        """The chain, its members and their actions; nothing is written by looking."""
+        ...
+
+    def needs_look(self, entry: Entry, intent: str, seat: Seat) -> bool:
+        """Whether the gate has to see the ledger: a step before is not known to be confirmed."""
+        ...
+
+    def admit(
+        self, entry: Entry, wanted: Wanted, seat: Seat, made: Made, around: Around | None, *,
+        last: bool,
+    ) -> Wanted | Coming:  # fmt: skip
+        """The call as a step of the chain; denied, where it must not start; or what it waits for.
+
+        :raises ContractError: it depends on a step that the chain does not have.
+        """
+        ...
+
+    def ended(self, seat: Seat, record: ActionRecord) -> None:
+        """A step has come to this, as far as its call knows."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +67,7 @@ class Seat:
     :ivar step: its name there; '' while it is not known.
     """
 
-    chain: Chain
+    chain: Joined
     place: Place | None
     outer: Seat | None = None
     step: str = ""
@@ -89,7 +128,7 @@ class Seats:
             return Made(frozenset(self._taken) | self._named, self._news)
 
     @contextmanager
-    def taken(self, chain: Chain, place: Place | None) -> Generator[Seat]:
+    def taken(self, chain: Joined, place: Place | None) -> Generator[Seat]:
         """The call of a step runs inside."""
         seat = Seat(chain, place, _own.get())
         if place is not None:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ascertain.flow.attempt import land, sender_of
 from ascertain.flow.call import call
@@ -64,10 +64,8 @@ from ascertain.runtime.invoke import (
 from ascertain.runtime.joining import admitted, attended
 from ascertain.runtime.keeper import GRACE_S, Keeper
 from ascertain.runtime.registry import Entry
+from ascertain.runtime.vetting import vet
 from ascertain.runtime.vigil import await_other
-
-if TYPE_CHECKING:
-    from ascertain.runtime.calls import Calls
 
 T = TypeVar("T")
 
@@ -82,13 +80,13 @@ class SyncDriver:
         keeper: Keeper,
         values: dict[str, Any] | None = None,
         *,
-        calls: Calls | None = None,
+        fetch: Callable[[Fetch], bool] | None = None,
     ) -> None:
         self._hands = hands
         self._entry = entry
         self._keeper = keeper
         self._values = values
-        self._calls = calls  # of calls that may need others first
+        self._fetch = fetch  # of calls that may need others first
         self._found = False  # another action is gone on with, and what it stored is what counts
         self._interrupt: BaseException | None = None
 
@@ -161,8 +159,8 @@ class SyncDriver:
             case Settle():
                 return self._hands.contexts.settle(effect)
             case Fetch():
-                assert self._calls is not None
-                return self._hands.contexts.fetch(self._calls, effect)
+                assert self._fetch is not None
+                return self._fetch(effect)
             case Admit():
                 return admitted(self._entry, effect)
             case Alike(record):
@@ -171,7 +169,7 @@ class SyncDriver:
                 return attended(effect)
             case Vet(values):
                 self._values = values
-                return self._hands.contexts.vet(self._entry, effect)
+                return vet(self._hands, self._entry, effect)
 
     def _permit(self, record: ActionRecord) -> Permission:
         said = permitted(self._entry, record, self._arguments(record))

@@ -24,9 +24,9 @@ from ascertain.rules import evidence as rules
 from ascertain.rules.cases import SEVERAL, Verdict
 from ascertain.rules.chain import advance_of
 from ascertain.rules.context import brought_by
-from ascertain.rules.items import LATER
 from ascertain.rules.lost import is_nameless
 from ascertain.rules.moves import Move
+from ascertain.rules.news.items import LATER
 from ascertain.rules.said import check_said
 from ascertain.runtime import sender
 from ascertain.runtime.hands import Hands

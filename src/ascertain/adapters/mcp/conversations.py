@@ -17,7 +17,7 @@ from ascertain.adapters.mcp.config import ProxyConfig
 from ascertain.adapters.mcp.words import SESSION, Said
 from ascertain.errors import NoSession
 from ascertain.runtime.app import Ascertain
-from ascertain.runtime.scope import Session
+from ascertain.runtime.session import Session
 from ascertain.store.ids import new_id
 from ascertain.store.ledger import Filter
 

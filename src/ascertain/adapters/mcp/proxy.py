@@ -29,7 +29,7 @@ from ascertain.errors import AscertainError, ContractError, ToolChanged
 from ascertain.model.words import NotSent
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.scope import Session
+from ascertain.runtime.session import Session
 from ascertain.runtime.wanting import NONE
 
 log = logging.getLogger("ascertain")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.words import Accepted, Items, Refused
-from ascertain.rules.items import not_now, states_of, whole
 from ascertain.rules.news.case import ASK_AFTER_S, Case
+from ascertain.rules.news.items import not_now, states_of, whole
 from ascertain.rules.news.replies import code_of, provider_kind, ref_of, seconds_of
 
 

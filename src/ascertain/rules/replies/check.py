@@ -17,7 +17,7 @@ from ascertain.rules import texts
 from ascertain.rules.approval import CASES as FOR_APPROVAL
 from ascertain.rules.breaker import WAITS as FOR_CIRCUIT
 from ascertain.rules.facts import Known
-from ascertain.rules.items import PARTLY
+from ascertain.rules.news.items import PARTLY
 from ascertain.rules.replies import words
 from ascertain.rules.replies.clauses import Clause, clauses_of, language_of, tokens_of
 from ascertain.rules.replies.finding import Finding
