@@ -13,7 +13,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -23,6 +22,7 @@ import psycopg
 from psycopg import sql
 
 from ascertain.store.ids import new_id
+from tests import ports
 
 GIVEN = "ASCERTAIN_TEST_POSTGRES"
 STARTS_WITHIN_S = 30.0
@@ -49,9 +49,7 @@ class Server:
         self.data = self.folder / "data"
         self._settings = {**_SETTINGS, **settings}
         self._process = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = ports.claim()
         if self.user is not None:
             os.chown(self.folder, self.user.pw_uid, self.user.pw_gid)
 
