@@ -11,7 +11,7 @@ import pytest
 
 from ascertain.model.tables import State
 from ascertain.store.ledger import Filter
-from tests.fleet.conftest import ASCERTAIN, ROOT, hear
+from tests.fleet.fleet import ASCERTAIN, ROOT, hear
 
 pytestmark = pytest.mark.every_ledger
 
