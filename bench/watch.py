@@ -1,4 +1,4 @@
-"""What it costs to watch a ledger: ``ascertain top``, and each of its questions, by how much there is.
+"""What it costs to watch a ledger: ``ascertain top``, and each question of it, by what there is.
 
     python bench/watch.py [--open 100000] [--closed 1000000] [--ledgers sqlite postgres]
 
