@@ -6,8 +6,7 @@ import time
 import pytest
 
 from ascertain import Rate, deadline
-from ascertain.model.tables import State
-from ascertain.store.ledger import Filter
+from tests.fleet.storm import storm
 
 pytestmark = pytest.mark.every_ledger
 
@@ -15,34 +14,12 @@ PER_S = 80
 ORDERS = 240
 
 
-def settled(ledger):
-    return {
-        r.id: (r.state, r.attempt) for r in ledger.find(Filter(tool="create_ticket", limit=1000))
-    }
-
-
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_req_S04_after_an_outage_the_provider_sees_no_more_than_its_rate(fleet, processes):
     """Look-ups and re-sends of all workers together, in any second wherever it begins."""
-    orders = [f"{'NEVER' if n % 4 == 0 else 'A'}-{n}" for n in range(ORDERS)]
-    fleet.outage(orders)
-    assert fleet.ledger.counts()["unknown"] == ORDERS
-    before = len(fleet.world.arrivals())
-
-    began = time.time()
-    for _ in range(processes):
-        fleet.start(rate=f"{PER_S}/s")
-    fleet.wait()
-
-    sent = fleet.world.arrivals()[before:]
-    assert fleet.world.busiest(1.0, since=began) <= PER_S
-    assert {state for state, _ in settled(fleet.ledger).values()} == {State.CONFIRMED}
-    effects = fleet.world.effects("tickets")
-    assert len(effects) == len({effect.key for effect in effects}) == ORDERS
-    assert len(sent) >= ORDERS + ORDERS // 4, "those that never arrived were asked for, and sent"
-    at_best_s = len(sent) / PER_S
-    took_s = sent[-1].received_at - sent[0].received_at
-    assert took_s < 1.4 * at_best_s + 1.0, f"{len(sent)} requests at {PER_S}/s took {took_s:.1f} s"
+    found = storm(fleet, ORDERS, processes, PER_S)
+    assert found.wrong() == [], "\n".join(found.lines())
+    assert found.took_s < 1.4 * found.at_best_s + 1.0, "\n".join(found.lines())
 
 
 def test_callers_count_against_the_rate_and_go_before_the_backlog(fleet):
