@@ -6,7 +6,7 @@ import time
 import pytest
 
 from ascertain import Rate, deadline
-from tests.fleet.storm import storm
+from tests.fleet.storm import Storm, storm
 
 pytestmark = pytest.mark.every_ledger
 
@@ -20,6 +20,30 @@ def test_req_S04_after_an_outage_the_provider_sees_no_more_than_its_rate(fleet, 
     found = storm(fleet, ORDERS, processes, PER_S)
     assert found.wrong() == [], "\n".join(found.lines())
     assert found.took_s < 1.4 * found.at_best_s + 1.0, "\n".join(found.lines())
+
+
+FINE = Storm(
+    orders=4, processes=1, per_s=5, killed=0, requests=5, busiest=5, took_s=1.0,
+    states={"confirmed": 4}, effects=4, keys=4, broken=(),
+)  # fmt: skip
+
+
+@pytest.mark.one_ledger
+@pytest.mark.parametrize(
+    "seen, said",
+    [
+        ({"busiest": 6}, "6 requests came within a second, 5 may"),
+        ({"states": {"confirmed": 3, "unknown": 1}}, "of 4 actions there are"),
+        ({"effects": 5}, "5 effects of 4 keys for 4 orders"),
+        ({"effects": 3, "keys": 3}, "3 effects of 3 keys for 4 orders"),
+        ({"requests": 4}, "those that were lost are asked for and sent"),
+        ({"broken": ("the chain of A1",)}, "the chain of A1"),
+    ],
+)
+def test_what_must_not_be_is_named(seen, said):
+    assert FINE.wrong() == []
+    (wrong,) = FINE._replace(**seen).wrong()
+    assert said in wrong
 
 
 def test_callers_count_against_the_rate_and_go_before_the_backlog(fleet):
