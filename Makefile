@@ -35,7 +35,7 @@ redis := .venv/redis/redis-server
 $(redis): scripts/redis_server.py | $(dev)
 	@$(bin)/python scripts/redis_server.py
 
-.PHONY: help demo test check bench prove linear servers docs console fmt clean look-closer
+.PHONY: help demo test check bench prove linear fleet ledgers servers docs console fmt clean look-closer
 look-closer:
 
 help: ## Show this list
@@ -61,12 +61,19 @@ bench: .venv/.stamp-bench ## Measure: raw floors, rivals, the product; ratios (A
 prove: $(dev) $(redis) ## The proof at gate size: fault table, search, mutants, kills; prints its tables
 	@JOBS=$(prove_jobs) $(bin)/python scripts/prove.py $(ARGS)
 
+ledgers: $(dev) $(redis) ## All cases and tests of requirements on every kind of ledger
+	@ASCERTAIN_PROVE=1 $(bin)/python -m pytest tests/cases tests/requirements -q \
+	  -n $(test_jobs) --dist loadfile --no-loadscope-reorder $(ARGS)
+
 servers: $(dev) ## MCP servers that others wrote, behind the proxy, with lost answers and kills
 	@$(bin)/python scripts/mcp_servers.py
 	@$(bin)/python -m pytest tests/servers -q $(ARGS)
 
 linear: $(dev) $(redis) ## Check more histories of sessions (HISTORIES=20000 is 10,000,000 operations)
 	@$(bin)/python -m tests.linear.run --histories $(or $(HISTORIES),1000) $(ARGS)
+
+fleet: $(dev) ## 10,000 unknown actions, four workers, kills: what their provider saw of it
+	@$(bin)/python -m tests.fleet.storm $(ARGS)
 
 docs: ## Build the documentation site
 	@echo 'make docs: not built yet. The pages are plain Markdown: read README.md and docs/.' >&2; exit 2

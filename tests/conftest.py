@@ -8,11 +8,13 @@ import pytest
 
 from ascertain.store.secret import ENVIRONMENT
 from tests import ledgers
+from tests.postgres import server
 
 HERE = Path(__file__).parent
 # Providers of tests are spoken to without TLS, or with certificates of the tests; to read those of
 # all the world takes 20 ms for each client.
 os.environ.setdefault("SSL_CERT_FILE", str(HERE / "nobody.pem"))
+server.keep_in_memory()
 # Begun in this order and before all others, so that no process is left with a long one at the end.
 LONGEST = {
     name: rank for rank, name in enumerate((HERE / "longest.txt").read_text().split()) if name
@@ -46,7 +48,7 @@ def pytest_collection_modifyitems(items):
 
 def pytest_generate_tests(metafunc):
     marked = metafunc.definition.get_closest_marker
-    here = os.environ.get("ASCERTAIN_PROVE") or not marked("slow")  # else with `make prove`
+    here = os.environ.get(ledgers.EVERYTHING) or not marked("slow")  # else with `make prove`
     if marked("every_ledger") and not marked("one_ledger") and here:
         metafunc.parametrize("ledger_kind", ledgers.KINDS, indirect=True)
 

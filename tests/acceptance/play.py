@@ -14,6 +14,7 @@ from ascertain.report.export import Selection, exported
 from ascertain.rules.recount import Row
 from ascertain.store.ledger import Filter
 from tests.acceptance.samples import DEFINITE, Sample
+from tests.ledgers import ledger_url
 
 # The first wait is longer than a turn: a call never waits, a worker goes on once time has moved.
 BUDGET = Budget(
@@ -127,7 +128,7 @@ class Played(NamedTuple):
 
 def app_of(sample: Sample, provider: Provider, folder: Path, clock: Clock) -> tuple[Any, Any]:
     """An app with the sample's tool."""
-    app = Ascertain(f"sqlite:///{folder}/ledger.db", worker="none", secret=SECRET, clock=clock)
+    app = Ascertain(ledger_url(f"{folder}/ledger.db"), worker="none", secret=SECRET, clock=clock)
 
     @app.tool(
         name=sample.tool, identity=["order_id"], redact=REDACTED, budget=BUDGET,

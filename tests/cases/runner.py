@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tests.cases.stage import Stage, prepare
 from tests.cases.steps import Player, shown
 from tests.cases.tables import PROVIDERS, Case, Die, Restart
 from tests.faults.children import Child, Moment, Story, run_stories
+from tests.ledgers import ledger_url
 
 AT_ONCE = 8
 
@@ -39,10 +40,15 @@ def play_all(cases: Iterable[Case], folder: Path, *, at_once: int = AT_ONCE) -> 
 def _story(case: Case, folder: Path, world: World, played: dict[str, Played]) -> Story:
     folder.mkdir(parents=True)
     prepare(case, world)
+    url = ledger_url(folder / "ledger.db")
+
+    def begin() -> Stage:
+        return Stage(case, folder, world, url)
+
     lives, last = _lives(case.play)
     for life in lives:
         ended = yield Child(
-            lambda life=life: _live(case, folder, world, life), kill_when=_kill(case, world, life)
+            lambda life=life: _live(begin, life), kill_when=_kill(case, world, life)
         )
         expected = isinstance(life[-1], Die)
         if ended.killed is not expected:
@@ -50,7 +56,7 @@ def _story(case: Case, folder: Path, world: World, played: dict[str, Played]) ->
                 (f"a process was {'' if expected else 'not '}to be killed",), ""
             )
             return
-    ended = yield Child(lambda: _last(case, folder, world, last))
+    ended = yield Child(lambda: _last(begin, last))
     wrong, told = ended.value
     played[case.id] = Played(tuple(wrong), told)
 
@@ -73,9 +79,9 @@ def _kill(case: Case, world: World, life: list[Any]) -> Any:
     return lambda: len(world.arrivals(method="POST", case=case.id, tool=tool)) >= count
 
 
-def _live(case: Case, folder: Path, world: World, life: list[Any]) -> None:
+def _live(begin: Callable[[], Stage], life: list[Any]) -> None:
     """One process that does not see the end."""
-    stage = Stage(case, folder, world)
+    stage = begin()
     player = Player(stage)
     try:
         for step in life:
@@ -103,9 +109,9 @@ def _play(stage: Stage, player: Player, step: Any) -> None:
             player.play(step)
 
 
-def _last(case: Case, folder: Path, world: World, life: list[Any]) -> tuple[list[str], str]:
+def _last(begin: Callable[[], Stage], life: list[Any]) -> tuple[list[str], str]:
     """The process that sees the end."""
-    stage = Stage(case, folder, world)
+    stage = begin()
     player = Player(stage)
     try:
         for step in life:

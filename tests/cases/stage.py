@@ -49,12 +49,12 @@ def _behaviour(one: str | Behaviour) -> Behaviour:
 class Stage:
     """The app of a case in this process."""
 
-    def __init__(self, case: Case, folder: Path, world: World) -> None:
+    def __init__(self, case: Case, folder: Path, world: World, url: str) -> None:
         self.case = case
         self.folder = folder
         self.world = world
         self.app = Ascertain(
-            f"sqlite:///{folder}/ledger.db", worker="none", lease_s=case.lease_s,
+            url, worker="none", lease_s=case.lease_s,
             secret=f"the secret of the case {case.id}".encode(),  # no two cases share a key
         )  # fmt: skip
         self._clients: dict[str, Any] = {}

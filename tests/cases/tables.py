@@ -301,3 +301,11 @@ class Case:
     unsaid: tuple[str, ...] = ()
     lease_s: float = 0.4
     broken: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.kind}"
+
+
+def shares_its_ledger(case: Case) -> bool:
+    """Whether several are at work in it at once, or one after the other."""
+    return any(isinstance(step, Together | Loop | Die | Restart | Verdict) for step in case.play)

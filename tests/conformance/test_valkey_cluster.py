@@ -9,7 +9,8 @@ from valkey.cluster import ValkeyCluster
 
 from ascertain.store.sessions_valkey import ValkeySessions, key_of
 from ascertain.testing.conformance.sessions import SessionStoreConformance, session, values
-from tests.conformance.valkey_server import KINDS, Server, free_port
+from tests import ports
+from tests.conformance.valkey_server import KINDS, Server
 
 SLOTS = 16_384
 NAMES = [("t", "chat"), ("", "chat"), ("t", "a}b{c"), ("{", "}"), ("大", "聊天 42"), ("t", "")]
@@ -37,7 +38,7 @@ def nodes(request, tmp_path_factory):
     servers = [
         Server(
             tmp_path_factory.mktemp("node"), request.param,
-            cluster_enabled="yes", cluster_port=free_port(),
+            cluster_enabled="yes", cluster_port=ports.claim(),
         ).start()
         for _ in range(2)
     ]  # fmt: skip

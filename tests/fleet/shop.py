@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar
@@ -83,7 +83,7 @@ def _lose(caller: asyncio.Task[Any]) -> None:
 
 
 async def outage(
-    app: Ascertain, orders: list[str], *, tenant: str = "default", callers: int = 32
+    app: Ascertain, orders: Iterable[str], *, tenant: str = "default", callers: int = 32
 ) -> None:
     """Calls whose answers are lost together with their callers: all of them are unknown."""
     left = iter(orders)

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from ascertain import Rate, deadline
-from ascertain.model.tables import State
-from ascertain.store.ledger import Filter
+from tests.fleet.storm import Storm, storm
 
 pytestmark = pytest.mark.every_ledger
 
@@ -15,34 +14,36 @@ PER_S = 80
 ORDERS = 240
 
 
-def settled(ledger):
-    return {
-        r.id: (r.state, r.attempt) for r in ledger.find(Filter(tool="create_ticket", limit=1000))
-    }
-
-
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_req_S04_after_an_outage_the_provider_sees_no_more_than_its_rate(fleet, processes):
     """Look-ups and re-sends of all workers together, in any second wherever it begins."""
-    orders = [f"{'NEVER' if n % 4 == 0 else 'A'}-{n}" for n in range(ORDERS)]
-    fleet.outage(orders)
-    assert fleet.ledger.counts()["unknown"] == ORDERS
-    before = len(fleet.world.arrivals())
+    found = storm(fleet, ORDERS, processes, PER_S)
+    assert found.wrong() == [], "\n".join(found.lines())
+    assert found.took_s < 1.4 * found.at_best_s + 1.0, "\n".join(found.lines())
 
-    began = time.time()
-    for _ in range(processes):
-        fleet.start(rate=f"{PER_S}/s")
-    fleet.wait()
 
-    sent = fleet.world.arrivals()[before:]
-    assert fleet.world.busiest(1.0, since=began) <= PER_S
-    assert {state for state, _ in settled(fleet.ledger).values()} == {State.CONFIRMED}
-    effects = fleet.world.effects("tickets")
-    assert len(effects) == len({effect.key for effect in effects}) == ORDERS
-    assert len(sent) >= ORDERS + ORDERS // 4, "those that never arrived were asked for, and sent"
-    at_best_s = len(sent) / PER_S
-    took_s = sent[-1].received_at - sent[0].received_at
-    assert took_s < 1.4 * at_best_s + 1.0, f"{len(sent)} requests at {PER_S}/s took {took_s:.1f} s"
+FINE = Storm(
+    orders=4, processes=1, per_s=5, killed=0, requests=5, busiest=5, took_s=1.0,
+    states={"confirmed": 4}, effects=4, keys=4, broken=(),
+)  # fmt: skip
+
+
+@pytest.mark.one_ledger
+@pytest.mark.parametrize(
+    "seen, said",
+    [
+        ({"busiest": 6}, "6 requests came within a second, 5 may"),
+        ({"states": {"confirmed": 3, "unknown": 1}}, "of 4 actions there are"),
+        ({"effects": 5}, "5 effects of 4 keys for 4 orders"),
+        ({"effects": 3, "keys": 3}, "3 effects of 3 keys for 4 orders"),
+        ({"requests": 4}, "those that were lost are asked for and sent"),
+        ({"broken": ("the chain of A1",)}, "the chain of A1"),
+    ],
+)
+def test_what_must_not_be_is_named(seen, said):
+    assert FINE.wrong() == []
+    (wrong,) = FINE._replace(**seen).wrong()
+    assert said in wrong
 
 
 def test_callers_count_against_the_rate_and_go_before_the_backlog(fleet):

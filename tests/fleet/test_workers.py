@@ -11,7 +11,7 @@ import pytest
 
 from ascertain.model.tables import State
 from ascertain.store.ledger import Filter
-from tests.fleet.conftest import ASCERTAIN, ROOT, hear
+from tests.fleet.fleet import ASCERTAIN, ROOT
 
 pytestmark = pytest.mark.every_ledger
 
@@ -63,7 +63,7 @@ def test_req_U01_a_signal_lets_every_worker_finish_its_look_ups(fleet):
     for worker in workers:
         worker.send_signal(signal.SIGTERM)
     for worker in workers:
-        hear(worker, "finishing what is in hand")
+        worker.hear("finishing what is in hand")
         assert worker.poll() is None
     os.kill(fleet.world.pid, signal.SIGCONT)
     for worker in workers:

@@ -19,16 +19,17 @@ import valkey
 from ascertain.errors import LedgerLocked
 from ascertain.model.session import Kept, Needs, Provides, SessionRecord
 from ascertain.store.ids import new_id
-from ascertain.store.ledger import Advanced, Blocked, Reserved
+from ascertain.store.ledger import Advanced, Blocked, Ledger, Reserved
+from ascertain.store.open import open_ledger
 from ascertain.store.sessions import ProjectedContexts, SessionStoreDown, values_as_json
 from ascertain.store.sessions_valkey import ValkeySessions, key_of
-from ascertain.store.sqlite import SqliteLedger
 from ascertain.testing.conformance.samples import NOW, confirm, must, reserve_sent, wanted
 
 KEYS = ("order", "ticket")
 REFUSED = "refused"
 """The answer to a use that tells nothing of the value: it is no operation of the history."""
 TENANT, PRINCIPAL, EPOCH = "", "u7", "01"
+SECRET = b"the secret of these histories"
 LIVES_S = 3600.0
 DEATHS = 0.003
 """How likely a process kills itself at each point where it could be killed."""
@@ -135,7 +136,7 @@ VARIANTS = {
 class Client:
     """One process's part of one session: it begins, commits, says, reads, uses and dies."""
 
-    def __init__(self, ledger: SqliteLedger, store: Any, contexts: Any, task: Task) -> None:
+    def __init__(self, ledger: Ledger, store: Any, contexts: Any, task: Task) -> None:
         self._notes = Notes(task.notes)
         self._dice = random.Random(task.seed)
         self._ledger, self._session = ledger, task.session
@@ -275,10 +276,10 @@ def _patiently(write: Any) -> Any:
     return write()
 
 
-def serve_tasks(channel: Any, ledger_path: str, url: str, variant: str) -> None:
+def serve_tasks(channel: Any, ledger_url: str, url: str, variant: str) -> None:
     """A process's life: one task after the other, until it is told to end or has killed itself."""
     make, contexts = VARIANTS[variant]
-    ledger = SqliteLedger(ledger_path)
+    ledger = open_ledger(ledger_url, secret=SECRET)
     client = valkey.Valkey.from_url(url, socket_timeout=WAITS_S, socket_connect_timeout=1.0)
     store = make(url, client=client)
     while (task := channel.recv()) is not None:

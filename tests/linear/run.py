@@ -4,9 +4,10 @@
 
 Four processes use one session at once: they begin and commit actions that bring values, say some,
 read, use what they have read, renew the session, and die by SIGKILL in between; others take their
-places. The ledger is SQLite, in front of it stands Valkey (or Redis), which is flushed, evicted
-from, cut off and killed, on a line that loses replies and requests. Two histories come of it, and
-both are judged: what the session's clients saw, and what the session store was asked and said.
+places. The ledger is SQLite or PostgreSQL; in front of it stands Valkey or Redis, which is flushed,
+evicted from, cut off and killed, on a line that loses replies and requests. Two histories come of
+it, and both are judged: what the session's clients saw, and what the session store was asked and
+said.
 """
 
 from __future__ import annotations
@@ -27,23 +28,28 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from ascertain.store.sqlite import SqliteLedger
+from ascertain.store.ledger import Ledger
+from ascertain.store.open import open_ledger
 from ascertain.testing.linearize import Op, Unexplained, unexplained
+from tests import ledgers
 from tests.conformance.valkey_server import KINDS, Server
 from tests.linear import clients
 from tests.linear.losing import LosingLine
 from tests.linear.models import Kept, Session
 from tests.linear.troubles import Troubles
+from tests.postgres import server as postgres
 
 OPERATIONS = 500
 CLIENTS = 4
-AT_ONCE = 4
-"""So many histories at a time, on servers and ledgers of their own: clients mostly wait."""
+PLACES = tuple(itertools.product(KINDS, ledgers.KINDS))
+"""Every session store before every ledger; one history at a time on each, for clients mostly wait.
+"""
 ENDS_WITHIN_S = 240.0
+PRELOADED = ["tests.linear.clients", "psycopg", "ascertain.store.postgres"]
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """Where ledgers lie, where there is such a place: processes die here, but no machine does."""
 LEDGER_LASTS = 250
-"""Histories on one ledger file; then a new one begins, so that a long run has no large ones."""
+"""Histories on one ledger; then a new one begins, so that a long run has no large ones."""
 
 
 _processes = threading.Lock()
@@ -71,12 +77,12 @@ class Report:
 class Crew:
     """Four client processes; who dies is replaced, and goes on with what is left of its part."""
 
-    def __init__(self, folder: Path, ledger: Path, url: str, variant: str) -> None:
+    def __init__(self, folder: Path, ledger: str, url: str, variant: str) -> None:
         self.deaths = 0
         self._folder = folder
-        self._about = (str(ledger), url, variant)
+        self._about = (ledger, url, variant)
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["tests.linear.clients"])
+        self._context.set_forkserver_preload(PRELOADED)
         self._seats = [self._hire() for _ in range(CLIENTS)]
 
     def play(self, session: str, operations: int) -> list[Path]:
@@ -179,16 +185,18 @@ def _read_back(notes: list[Path]) -> tuple[list[Op], list[Op]]:
 
 
 def play(
-    server: str, sessions: range, folder: Path, *, variant: str = "as built",
+    place: tuple[str, str], sessions: range, folder: Path, *, variant: str = "as built",
     operations: int = OPERATIONS,
 ) -> Report:  # fmt: skip
     """Play and judge histories, one after the other, on one server and one ledger."""
     report = Report()
-    truth = SqliteLedger(folder / "ledger.db")
-    truth.secret()
+    server, kind = place
+    url = ledgers.url_of_kind(kind, folder / "ledger.db")
+    truth = open_ledger(url, secret=clients.SECRET)
+    truth.counts()  # which makes it
     machine = Server(folder, server).start()
     line = LosingLine(machine.port, sessions.start)
-    crew = Crew(folder, folder / "ledger.db", line.url, variant)
+    crew = Crew(folder, url, line.url, variant)
     try:
         with Troubles(machine, sessions.start) as troubles:
             for number in sessions:
@@ -196,12 +204,18 @@ def play(
                 notes = crew.play(f"chat-{number}", operations)
                 session, kept = _read_back(notes)
                 session.append(_last_look(truth, f"chat-{number}"))
-                _judge(report, f"{server} {number}", session, [*kept, *troubles.lost_since(began)])
+                _judge(
+                    report,
+                    f"{server} {kind} {number}",
+                    session,
+                    [*kept, *troubles.lost_since(began)],
+                )
+                report.counts[f"histories on {server} before {kind}"] += 1
                 for path in notes:
                     path.unlink()
         crew.close()
         if not report.wrong:
-            report.wrong += [f"{server}: the ledger's chain: {one}" for one in truth.verify()]
+            report.wrong += [f"{kind}: the ledger's chain: {one}" for one in truth.verify()]
     finally:
         crew.kill()
         line.close()
@@ -213,7 +227,7 @@ def play(
     return report
 
 
-def _last_look(truth: SqliteLedger, session: str) -> Op:
+def _last_look(truth: Ledger, session: str) -> Op:
     """When all is over: what the ledger itself says."""
     start = time.monotonic()
     values = truth.contexts.memory(clients.TENANT, session).values
@@ -237,26 +251,25 @@ def _judge(report: Report, name: str, session: list[Op], kept: list[Op]) -> None
 def play_everywhere(
     histories: int, *, variant: str = "as built", operations: int = OPERATIONS
 ) -> Report:
-    """So many histories, half of them on Valkey and half on Redis, :data:`AT_ONCE` at a time."""
+    """So many histories, divided among :data:`PLACES`."""
+    postgres.base_url()  # a server ends with the thread that started it
     total, lock = Report(), threading.Lock()
     errors: list[BaseException] = []
 
-    def one(server: str, sessions: range) -> None:
+    def one(place: tuple[str, str], sessions: range) -> None:
         try:
             for first in range(sessions.start, sessions.stop, LEDGER_LASTS):
                 part = range(first, min(first + LEDGER_LASTS, sessions.stop))
                 with tempfile.TemporaryDirectory(prefix="ascertain-linear-", dir=MEMORY) as folder:
-                    report = play(
-                        server, part, Path(folder), variant=variant, operations=operations
-                    )
+                    report = play(place, part, Path(folder), variant=variant, operations=operations)
                 with lock:
                     total.add(report)
         except BaseException as error:
             errors.append(error)
             raise
 
-    ends = [histories * n // AT_ONCE for n in range(AT_ONCE + 1)]
-    parts = zip(itertools.cycle(KINDS), itertools.starmap(range, itertools.pairwise(ends)))
+    ends = [histories * n // len(PLACES) for n in range(len(PLACES) + 1)]
+    parts = zip(PLACES, itertools.starmap(range, itertools.pairwise(ends)), strict=True)
     threads = [threading.Thread(target=one, args=part) for part in parts]
     for thread in threads:
         thread.start()

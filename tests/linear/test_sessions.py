@@ -16,6 +16,7 @@ def everything_happened(report):
     wanted = ["clients killed", "session: pending for ever", "session store: pending for ever"]
     wanted += [f"server: {kind}" for kind in troubles.KINDS]
     wanted += [f"line: {fate}" for fate in losing.FATES]
+    wanted += [f"histories on {server} before {kind}" for server, kind in run.PLACES]
     return [name for name in wanted if not counts[name]] == []
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
+from tests import ports
 from tests.mcp.house import MODES, TICKETS, Host, state, until
 from tests.mcp.shop_server import Shop
 
@@ -84,12 +85,6 @@ async def test_a_proxy_that_is_killed_while_its_server_works_leaves_one_effect(s
     assert [row["order"] for row in shop.tickets()] == ["A1", "A2"]
 
 
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 @asynccontextmanager
 async def running(command, port):
     process = await asyncio.to_thread(subprocess.Popen, command, cwd=ROOT)
@@ -115,7 +110,7 @@ def listening(port, process):
 
 
 async def test_over_http_on_both_sides_a_server_that_dies_after_the_effect_is_one_effect(shop):
-    shop_port, port = free_port(), free_port()
+    shop_port, port = ports.claim(), ports.claim()
     shop_url, url = (f"http://127.0.0.1:{one}/mcp" for one in (shop_port, port))
     served = server(shop, str(shop_port))
     async with running(served, shop_port):

@@ -13,7 +13,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -23,10 +22,14 @@ import psycopg
 from psycopg import sql
 
 from ascertain.store.ids import new_id
+from tests import ports
 
 GIVEN = "ASCERTAIN_TEST_POSTGRES"
+PLACE = "ASCERTAIN_TEST_POSTGRES_IN"
+"""Where servers of our own keep their data; unset: on the disk, as whoever measures wants it."""
 STARTS_WITHIN_S = 30.0
 OWNER, PASSWORD = "keeper", "a password of the tests"
+_MEMORY, _ROOM = "/dev/shm", 2 << 30
 _OTHER_USERS = ("nobody", "daemon")
 _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _SETTINGS = {
@@ -39,19 +42,24 @@ _SETTINGS = {
 }
 
 
+def keep_in_memory():
+    """From now on, and in processes begun from here: nothing of it need outlive the machine."""
+    with contextlib.suppress(OSError):
+        if shutil.disk_usage(_MEMORY).free >= _ROOM and os.access(_MEMORY, os.W_OK):
+            os.environ.setdefault(PLACE, _MEMORY)
+
+
 class Server:
     """One server process with a folder of its own."""
 
     def __init__(self, **settings):
         self.user = _other_user() if os.geteuid() == 0 else None
-        self.folder = Path(tempfile.mkdtemp(prefix="ascertain-pg-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="ascertain-pg-", dir=os.environ.get(PLACE)))
         self.bin = _reachable_binaries(self.folder, self.user)
         self.data = self.folder / "data"
         self._settings = {**_SETTINGS, **settings}
         self._process = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = ports.claim()
         if self.user is not None:
             os.chown(self.folder, self.user.pw_uid, self.user.pw_gid)
 

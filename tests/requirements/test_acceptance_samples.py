@@ -10,6 +10,7 @@ import pytest
 
 from ascertain import State
 from ascertain.rules.decide import Decision, Reason, What, decide
+from tests import ledgers
 from tests.acceptance import golden
 from tests.acceptance.samples import (
     CALLS,
@@ -25,7 +26,11 @@ from tests.laws.golden import difference
 EVERY = [sample for tool in TOOLS for sample in all_samples(tool)]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    "call, ledger_kind",
+    ledgers.chosen(CALLS, also_on=lambda call: call == "lost_reply"),
+    indirect=["ledger_kind"],
+)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_req_P17_a_sample_comes_to_what_is_on_file(tool, call):
     kept = golden.kept_texts(tool)

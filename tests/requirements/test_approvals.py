@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
-from contextlib import closing
 
 import pytest
 
 from ascertain import Ascertain, IntentConflict, NotAllowed, NotSent, State
 from ascertain.errors import ContractError
 from ascertain.testing import invariants
-from tests.ledgers import ledger_url
+from tests.ledgers import by_hand, ledger_url
 from tests.requirements.conftest import QUICK
 
 pytestmark = pytest.mark.every_ledger
@@ -50,8 +48,7 @@ class Till:
         return [(e.event, e.by, e.reason) for e in self.app.ledger.events(action.id)]
 
     def forge(self, statement, *values):
-        with closing(sqlite3.connect(self.path)) as db, db:
-            db.execute(statement, values)
+        by_hand(self.path, statement, *values)
 
 
 @pytest.fixture
@@ -128,7 +125,6 @@ def test_req_U10_it_is_bound_to_the_arguments_the_principal_and_the_one_action(t
     assert till.paid == [("A1", 5)]
 
 
-@pytest.mark.one_ledger
 def test_req_U10_arguments_changed_behind_its_back_are_not_sent(till):
     action, digest = till.asked()
     till.app.approve(action.id, by="ops", digest=digest)
@@ -140,7 +136,6 @@ def test_req_U10_arguments_changed_behind_its_back_are_not_sent(till):
     assert till.paid == []
 
 
-@pytest.mark.one_ledger
 def test_req_U10_a_column_that_says_approved_proves_nothing(till):
     action, _ = till.asked()
     till.forge("UPDATE action SET review = NULL, review_at = NULL, due_at = 0")
@@ -149,14 +144,13 @@ def test_req_U10_a_column_that_says_approved_proves_nothing(till):
     assert (record.state, record.review, till.paid) == (State.PREPARED, "approval", [])
 
 
-@pytest.mark.one_ledger
 def test_req_U10_a_forged_approval_is_noticed_and_nothing_is_sent(till):
     action, digest = till.asked()
     detail = json.dumps({"approval": digest, "who": "ops", "until": 9e9})
     head = bytes(32)
     till.forge(
         "INSERT INTO event VALUES (?, 2, 'prepared', 'note', 'prepared', 'person', 'approved', "
-        "0, 0, 1.0, ?, ?, '', x'')", action.id, detail, head,
+        "0, 0, 1.0, ?, ?, '', ?)", action.id, detail, head, b"",
     )  # fmt: skip
     till.forge("UPDATE action SET review = NULL, due_at = 0, n = 2, head = ?", head)
     till.app.recover()

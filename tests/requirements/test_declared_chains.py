@@ -16,23 +16,28 @@ from ascertain import Ascertain, Ref, State, Step
 from ascertain.errors import ContractError, UnknownTool
 from ascertain.model.chain import Direction
 from ascertain.rules.project import WorkflowState
+from tests.ledgers import ledger_url
 
 CHILD = """
 import os, signal, sys
 from ascertain import Ref, Step
 from tests.requirements.test_declared_chains import tools, wish
-app, made = tools(sys.argv[1], kill_at=sys.argv[2])
+app, made = tools(sys.argv[1], kill_at=sys.argv[2], url=sys.argv[3])
 with app.session("shop", principal="u7") as session:
     wish(session, made).run()
 """
 
 
-def tools(folder, kill_at="", *, tells=True):
+pytestmark = pytest.mark.every_ledger
+
+
+def tools(folder, kill_at="", *, tells=True, url=None):
     """An app whose effects are lines in a file; it dies where it is told to.
 
-    ``tells``: its look-ups give back the result, not only the reference.
+    ``tells``: its look-ups give back the result, not only the reference. ``url``: its ledger's,
+    where it is another process that says which it is.
     """
-    app = Ascertain(f"sqlite:///{folder}/ledger.db", worker="none", lease_s=0.3)
+    app = Ascertain(url or ledger_url(f"{folder}/ledger.db"), worker="none", lease_s=0.3)
 
     def effect(name, text):
         if kill_at == f"{name}:before":
@@ -111,7 +116,9 @@ def test_the_same_without_blocking_the_loop(tmp_path):
 def die(folder, kill_at):
     """Run the wish in a process that is killed there."""
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(folder), kill_at], timeout=60, check=False
+        [sys.executable, "-c", CHILD, str(folder), kill_at, ledger_url(f"{folder}/ledger.db")],
+        timeout=60,
+        check=False,
     )
     assert done.returncode == -signal.SIGKILL
 

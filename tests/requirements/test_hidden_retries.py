@@ -27,6 +27,9 @@ from ascertain.report.examine import examine
 from ascertain.runtime.clock import LedgerClock
 from ascertain.store.open import open_ledger
 from ascertain.testing.world import Behaviour, Provider, World
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 ONCE = Budget(turn_sends=1, turn_s=2.0, send_deadline_s=1.0)
 
@@ -40,7 +43,7 @@ def desk(tmp_path, caplog):
 
 
 def desk_at(world, tmp_path, caplog):
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none")
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none")
     client = app.watch(httpx.Client(base_url=world.url))
 
     @app.tool(identity=["order_id"], budget=ONCE)

@@ -18,11 +18,13 @@ from ascertain.flow.effects import Settle
 from ascertain.model.operations import Reserve
 from ascertain.store.ledger import Filter
 from tests.conformance import valkey_server
+from tests.ledgers import ledger_url
 from tests.requirements.remembering import until
 from tests.requirements.talking import Provider, agents_app
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENT_S = 10.0
+pytestmark = pytest.mark.every_ledger
 
 
 class Desk:
@@ -31,7 +33,7 @@ class Desk:
     def __init__(self, folder: Path, sessions: str) -> None:
         self.provider = Provider(folder)
         self.sessions = sessions
-        self._said = [f"sqlite:///{folder}/ledger.db", str(folder), sessions]
+        self._said = [ledger_url(f"{folder}/ledger.db"), str(folder), sessions]
         self._children: list[subprocess.Popen] = []
         self.app = self.make(wait_s=PATIENT_S)
 

@@ -1,7 +1,7 @@
 """S04, S13: what a process knows of a session of a moment ago is used, and is never the last word.
 
 Processes share a ledger: what one of them has learned, another may have changed since. Most of them
-are apps here, each with connections of its own to the file; one is a process.
+are apps here, each with connections of its own; one is a process.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from ascertain.runtime import recent
 from ascertain.runtime.recent import Recent
 from ascertain.store.ledger import Filter
 from tests.flow.stage import prepared
+from tests.ledgers import ledger_url
 
 SESSION = "chat-42"
+pytestmark = pytest.mark.every_ledger
 
 
 class Clock:
@@ -34,9 +36,9 @@ class Clock:
 class Shop:
     """One process: a query for the last order and a refund of it. It counts its looks."""
 
-    def __init__(self, folder, clock):
+    def __init__(self, url, clock):
         self.clock = clock
-        self.app = app = Ascertain(f"sqlite:///{folder}/ledger.db", worker="none", clock=clock)
+        self.app = app = Ascertain(url, worker="none", clock=clock)
         self.order = "A1"
         self.refunded = []
 
@@ -78,9 +80,9 @@ class Shop:
         return json.loads(self.app.ledger.events(action.id)[0].detail)
 
 
-def finds_another(folder, now, order):
+def finds_another(url, now, order):
     """What the other process does."""
-    shop = Shop(folder, Clock(now))
+    shop = Shop(url, Clock(now))
     shop.says(order)
     shop.app.close()
 
@@ -91,15 +93,20 @@ def clock():
 
 
 @pytest.fixture
-def shop(tmp_path, clock):
-    shop = Shop(tmp_path, clock)
+def url(tmp_path):
+    return ledger_url(f"{tmp_path}/ledger.db")
+
+
+@pytest.fixture
+def shop(url, clock):
+    shop = Shop(url, clock)
     yield shop
     shop.app.close()
 
 
 @pytest.fixture
-def other(tmp_path, clock):
-    other = Shop(tmp_path, clock)
+def other(url, clock):
+    other = Shop(url, clock)
     yield other
     other.app.close()
 
@@ -116,12 +123,12 @@ def test_req_S04_what_was_written_here_a_moment_ago_needs_no_look(shop, clock):
 
 
 def test_req_S04_S13_another_process_changed_it_and_the_transaction_refuses_what_is_stale(
-    shop, tmp_path
+    shop, url
 ):
     """Refused inside the transaction, looked up again, and made with what is current."""
     shop.says("A1")
     spawn = multiprocessing.get_context("spawn")
-    process = spawn.Process(target=finds_another, args=(tmp_path, shop.clock.now, "B2"))
+    process = spawn.Process(target=finds_another, args=(url, shop.clock.now, "B2"))
     process.start()
     process.join(60)
     assert process.exitcode == 0
@@ -167,6 +174,7 @@ def test_req_S11_what_is_known_of_one_principals_session_is_nobody_elses(shop):
     assert shop.refunded == []
 
 
+@pytest.mark.one_ledger
 def test_req_S12_a_session_that_has_ended_is_looked_at_again(shop, clock):
     """Another process may have put its end off."""
     known = Recent()
@@ -189,6 +197,7 @@ def values(known, *keys, now=0.0):
     return None if memory is None else [value.value for value in memory.values]
 
 
+@pytest.mark.one_ledger
 def test_a_call_that_needs_one_key_more_than_is_known_has_to_look():
     known = Recent()
     known.looked(Memory(OPEN, (VALUE,)), 0.0, whole=True)
@@ -197,6 +206,7 @@ def test_a_call_that_needs_one_key_more_than_is_known_has_to_look():
     assert values(known, "order_id", now=-5.0) is None, "a clock that was set back"
 
 
+@pytest.mark.one_ledger
 @pytest.mark.parametrize(
     "value",
     [
@@ -212,6 +222,7 @@ def test_what_no_call_can_be_filled_from_is_not_known(value):
     assert values(known, "order_id") is None
 
 
+@pytest.mark.one_ledger
 def test_a_late_value_and_an_older_look_do_not_bring_back_what_was_before():
     known = Recent()
     known.looked(Memory(OPEN, (VALUE,)), 0.0, whole=True)
@@ -222,6 +233,7 @@ def test_a_late_value_and_an_older_look_do_not_bring_back_what_was_before():
     assert values(known, "order_id") is None
 
 
+@pytest.mark.one_ledger
 def test_a_session_that_somebody_else_wrote_to_is_known_without_its_values():
     known = Recent()
     known.looked(Memory(OPEN, (VALUE,)), 0.0, whole=True)
@@ -231,6 +243,7 @@ def test_a_session_that_somebody_else_wrote_to_is_known_without_its_values():
     assert values(known, "order_id") is None
 
 
+@pytest.mark.one_ledger
 def test_what_is_known_is_bounded():
     known = Recent()
     for serial in range(3 * recent.SESSIONS):
@@ -246,6 +259,7 @@ def test_what_is_known_is_bounded():
     assert values(known, "k0") is None
 
 
+@pytest.mark.one_ledger
 def test_a_session_that_was_made_by_the_read_is_known_from_then_on():
     known = Recent()
     needs = Needs(now=5.0, expires_at=1000.0, epoch="e")

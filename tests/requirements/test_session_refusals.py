@@ -17,6 +17,8 @@ from ascertain.errors import (
 from ascertain.store.ledger import Filter
 from tests.requirements.remembering import Shop
 
+pytestmark = pytest.mark.every_ledger
+
 
 @pytest.mark.parametrize("kinds", [("read", "read"), ("write", "write"), ("read", "write")])
 def test_req_S02_tools_of_which_each_needs_the_other_are_refused(shop, kinds):

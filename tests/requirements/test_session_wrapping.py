@@ -7,6 +7,8 @@ import pytest
 from ascertain.errors import ContractError
 from tests.requirements.remembering import Beside, Shop, until
 
+pytestmark = pytest.mark.every_ledger
+
 CONFIG = """
 [tools.get_order]
 target = "tests.requirements.foreign_sdk:get_order"
@@ -78,6 +80,7 @@ def test_req_S08_what_a_wrapped_function_did_is_found_by_the_configured_look_up(
     shop.app.close()
 
 
+@pytest.mark.one_ledger
 @pytest.mark.parametrize(
     "text, words",
     [

@@ -9,6 +9,9 @@ from ascertain import Absent, Ascertain, Budget, Found, Refused, key
 from ascertain.errors import ContractError, UnknownTool
 from ascertain.model.operations import Take
 from ascertain.rules.recount import SENTENCES, Difference, Said
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 QUICK = Budget(turn_sends=1, turn_s=1.0, send_deadline_s=0.5, backoff_s=3000.0, backoff_max_s=3000)
 
@@ -61,7 +64,7 @@ def clock():
 
 @pytest.fixture
 def app(tmp_path, crm, clock):
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none", clock=clock)
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none", clock=clock)
 
     @app.tool(identity=["order_id"], budget=QUICK)
     def create_ticket(order_id: str) -> dict[str, str]:

@@ -1,15 +1,20 @@
 """A recount of two that look alike, killed at each of its effects, disputes neither."""
 
+import pytest
+
 from ascertain import Absent, Ascertain, Found
 from ascertain.store.ledger import Filter
 from ascertain.testing.crash import COUNT_POINTS, crash_everywhere
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 
 def test_who_dies_while_it_counts_has_written_nothing_wrong(tmp_path):
     rows, rounds = tmp_path / "rows", iter(range(1_000))
 
     def app_of(plan):
-        app = Ascertain(f"sqlite:///{tmp_path}/{ledger}.db", worker="none", lease_s=0.1)
+        app = Ascertain(ledger_url(f"{tmp_path}/{ledger}.db"), worker="none", lease_s=0.1)
 
         @app.tool(identity=["order"])
         def book(order: str) -> dict:
@@ -44,7 +49,7 @@ def test_who_dies_while_it_counts_has_written_nothing_wrong(tmp_path):
     ledger, seen = 0, set()
     for crash in crash_everywhere(count, count, before=begin):
         seen |= set(crash.passed)
-        app = Ascertain(f"sqlite:///{tmp_path}/{ledger}.db", worker="none")
+        app = Ascertain(ledger_url(f"{tmp_path}/{ledger}.db"), worker="none")
         records = app.ledger.find(Filter())
         assert [(r.state, r.disputed) for r in records] == [("confirmed", 0)] * 2, str(crash)
         app.close()

@@ -1,6 +1,11 @@
 """U05, F08: a call that finds an open action sends what that one stored, never its own words."""
 
+import pytest
+
 from ascertain import Absent, Ascertain, Budget
+from tests.ledgers import ledger_url
+
+pytestmark = pytest.mark.every_ledger
 
 QUICK = Budget(turn_s=0.3, turn_sends=1)
 
@@ -20,7 +25,7 @@ class Provider:
 
 def test_req_U05_a_reworded_call_sends_the_first_words_again(tmp_path):
     provider = Provider()
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none")
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none")
 
     @app.tool(identity=["order"], wording=["issue"], key_lifetime="24h", budget=QUICK)
     def create_ticket(order: str, issue: str) -> dict:
@@ -36,7 +41,7 @@ def test_req_U05_a_reworded_call_sends_the_first_words_again(tmp_path):
 
 async def test_req_U05_the_same_in_async_code_where_the_look_up_is_told_them_too(tmp_path):
     provider, asked = Provider(), []
-    app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none")
+    app = Ascertain(ledger_url(f"{tmp_path}/ledger.db"), worker="none")
 
     @app.tool(identity=["order"], wording=["issue"], key_lifetime="24h", budget=QUICK)
     async def create_ticket(order: str, issue: str) -> dict:

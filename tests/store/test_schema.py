@@ -201,6 +201,9 @@ def test_references_known_before_claims_were_kept_are_claimed_by_who_has_them(tm
                 db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
             for table in re.findall(r"^CREATE TABLE (\w+)", later, re.MULTILINE):
                 db.execute(f"DROP TABLE {table}")
+            added = set(re.findall(r"^CREATE INDEX (\w+)", later, re.MULTILINE))
+            for index in added - set(re.findall(r"^DROP INDEX (\w+)", later, re.MULTILINE)):
+                db.execute(f"DROP INDEX IF EXISTS {index}")
         run(db, "put_meta", "schema", "1")
     ledger.close()
     again = SqliteLedger(path, secret=SECRET)

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,8 @@ from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.service import RPCError
+
+from tests import ports
 
 STARTS_WITHIN_S = 45.0
 
@@ -28,18 +29,12 @@ def binary(name):
     return str(found)
 
 
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 class Server:
     """``temporal server start-dev`` on a file: what it has acknowledged survives its own death."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
-        self.port = free_port()
+        self.port = ports.claim()
         self._process = None
 
     @property

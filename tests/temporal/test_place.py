@@ -13,8 +13,8 @@ from ascertain.errors import ContractError
 from ascertain.temporal import Temporal, Unreachable
 from ascertain.temporal.attributes import register
 from ascertain.temporal.words import ATTRIBUTES
+from tests import ports
 from tests.postgres.server import new_url
-from tests.temporal.server import free_port
 from tests.temporal.shop import Shop
 
 pytestmark = pytest.mark.timeout(120)
@@ -106,7 +106,7 @@ def test_what_makes_no_sense_is_refused_where_it_is_said():
 
 
 async def test_nobody_answers_and_the_error_says_where():
-    target = f"127.0.0.1:{free_port()}"
+    target = f"127.0.0.1:{ports.claim()}"
     with pytest.raises(Unreachable, match=target):
         await Temporal(target).client()
 

@@ -108,14 +108,21 @@ def _page(top: Top) -> str:
 
 
 def _queue(top: Top) -> list[tuple[str, Cell]]:
-    due = f"{top.total('due')} due now"
+    def n(what: str) -> str:
+        return _number(top.total(what), bound=top.is_bound(what))
+
+    due = f"{n('due')} due now"
     if top.due_at is not None:
         due += f", the oldest for {span(top.at - top.due_at)}"
-    later = [f"{top.total('leased')} leased", f"{top.total('later')} due later"]
+    later = [f"{n('leased')} leased", f"{n('later')} due later"]
     if top.total("counts"):
-        later.append(f"{top.total('counts')} to be counted")
-    waiting = f"{top.total('review')} in review, {top.total('waiting')} not due by themselves"
+        later.append(f"{n('counts')} to be counted")
+    waiting = f"{n('review')} in review, {n('waiting')} not due by themselves"
     return [("queue", f"{due}; {', '.join(later)}"), ("", waiting)]
+
+
+def _number(n: int, *, bound: bool) -> str:
+    return f"{n}+" if bound else str(n)
 
 
 def _oldest(top: Top) -> Cell:
@@ -139,7 +146,10 @@ def _tools(paper: Paper, top: Top) -> None:
     rows: list[list[Cell]] = [
         [
             row.queue.tool,
-            *(str(getattr(row.queue, what)) for what in _COUNTED),
+            *(
+                _number(getattr(row.queue, what), bound=what in row.queue.at_least)
+                for what in _COUNTED
+            ),
             *(str(row.last.get(what, 0)) for what in WHAT),
         ]
         for row in busiest[:_MANY_TOOLS]

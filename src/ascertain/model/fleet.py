@@ -27,6 +27,8 @@ class ToolQueue(NamedTuple):
     :param waiting: nothing is due by itself: a person, or nobody, goes on with it.
     :param review: cases for a person, whatever else is counted of them.
     :param due_at: since when the oldest that is due has been so.
+    :param at_least: which of these numbers are bounds: there is so much, or more. The others are
+        exact.
     """
 
     tool: str
@@ -37,6 +39,7 @@ class ToolQueue(NamedTuple):
     waiting: int = 0
     review: int = 0
     due_at: float | None = None
+    at_least: tuple[str, ...] = ()
 
 
 class OldUnknown(NamedTuple):

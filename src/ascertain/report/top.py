@@ -1,6 +1,8 @@
 """How a ledger stands at this moment: its queue, what became of calls, and who works on it.
 
-Read from what is open and from the counts of the last minute; what is closed costs nothing.
+Read from what is open and from the counts of the last minute; what is closed costs nothing. The
+oldest unknown, leases and times are exact; what waits is counted up to a bound (see
+:class:`~ascertain.store.ledger.Fleet`), and is marked where there is more.
 """
 
 from __future__ import annotations
@@ -50,8 +52,12 @@ class Top:
     others: int
 
     def total(self, what: str) -> int:
-        """Of all tools together."""
+        """Of all tools together; a bound where it :meth:`is_bound`."""
         return sum(getattr(row.queue, what) for row in self.tools)
+
+    def is_bound(self, what: str) -> bool:
+        """Whether there may be more of it than is told."""
+        return any(what in row.queue.at_least for row in self.tools)
 
     @property
     def due_at(self) -> float | None:
@@ -65,7 +71,10 @@ class Top:
         return {
             "at": iso(self.at),
             "ledger": self.url,
-            "queue": {what: self.total(what) for what in counted} | {"due_at": iso(self.due_at)},
+            "queue": {what: self.total(what) for what in counted} | {
+                "due_at": iso(self.due_at),
+                "at_least": [what for what in counted if self.is_bound(what)],
+            },
             "oldest_unknown": None if oldest is None else {
                 "action": oldest.action_id, "tool": oldest.tool, "sent_at": iso(oldest.sent_at),
                 "age_s": round(self.at - oldest.sent_at, 3), "review": oldest.review,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,9 @@ from ascertain.model.rate import Shared
 from ascertain.rules.rate import pruned
 from ascertain.store.access import Access
 from ascertain.store.rates import usage_of
+
+COUNTED = 50_000
+"""Of what waits so many of a tenant and tool are counted, and no more are read."""
 
 
 class LedgerFleet:
@@ -28,15 +32,15 @@ class LedgerFleet:
 
     def queues(self, now: float) -> list[ToolQueue]:
         """What waits, by tool."""
-        open_ = {
-            tool: ToolQueue(tool, due, leased, later, counts, due_at=due_at)
-            for tool, due, leased, later, counts, due_at in self._rows("queue_due", now)
-        }
-        for tool, n in self._rows("queue_waiting"):
-            open_[tool] = open_.get(tool, ToolQueue(tool))._replace(waiting=n)
-        for tool, n in self._rows("queue_review"):
-            open_[tool] = open_.get(tool, ToolQueue(tool))._replace(review=n)
-        return [open_[tool] for tool in sorted(open_)]
+        sums: dict[str, _Sum] = defaultdict(_Sum)
+        for tool, due_at, due, later in self._rows("queue_due", now, COUNTED):
+            sums[tool].add_due(due_at, *map(int, due.split()))
+            sums[tool].add_later(*map(int, later.split()))
+        for tool, n in self._rows("queue_waiting", COUNTED):
+            sums[tool].add("waiting", n, n)
+        for tool, n in self._rows("queue_review", COUNTED):
+            sums[tool].add("review", n, n)
+        return [sums[tool].queue(tool) for tool in sorted(sums)]
 
     def oldest_unknown(self) -> OldUnknown | None:
         """The action that has been unknown for longest."""
@@ -62,3 +66,33 @@ class LedgerFleet:
     def _rows(self, name: str, *values: object) -> Sequence[Any]:
         with self._access.asking() as run:
             return run(name, *values)
+
+
+class _Sum:
+    """What waits of one tool, of all tenants together."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+        self._at_least = set[str]()
+        self._due_at: float | None = None
+
+    def add_due(self, due_at: float | None, read: int, leased: int) -> None:
+        if due_at is not None:
+            self._due_at = due_at if self._due_at is None else min(self._due_at, due_at)
+        self.add("due", read - leased, read)
+        self.add("leased", leased, read)
+
+    def add_later(self, read: int, leased: int, counts: int) -> None:
+        self.add("leased", leased, read)
+        self.add("counts", counts, read)
+        self.add("later", read - leased - counts, read)
+
+    def add(self, what: str, n: int, read: int) -> None:
+        """So many, where so many were read for it."""
+        self._counts[what] += n
+        if read >= COUNTED:
+            self._at_least.add(what)
+
+    def queue(self, tool: str) -> ToolQueue:
+        at_least = tuple(sorted(self._at_least))
+        return ToolQueue(tool, due_at=self._due_at, at_least=at_least, **self._counts)

@@ -179,7 +179,11 @@ class Fleet(Protocol):
         ...
 
     def queues(self, now: float) -> list[ToolQueue]:
-        """What waits, by tool."""
+        """What waits, by tool.
+
+        Counted exactly as far as 50,000 actions of a tenant and tool; where there are more, what is
+        told is a bound, and is said to be one.
+        """
         ...
 
     def oldest_unknown(self) -> OldUnknown | None:

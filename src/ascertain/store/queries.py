@@ -16,6 +16,8 @@ from typing import Any
 _HEAD = re.compile(r"^-- name: (\w+)(?: \(([^)]*)\))?$")
 _PARAMETER = re.compile(r"(?<!:):(\w+)")
 _MACRO = re.compile(r"\{(\w+)\}")
+_SHARED = "open_pairs"
+"""A query that others contain: ``{open_pairs}``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,8 @@ def load_queries(*file_names: str) -> dict[str, Query]:
     found: dict[str, Query] = {}
     for file_name in file_names:
         found.update((query.name, query) for query in _parse(_read(file_name)))
-    return found
+    shared = {_SHARED: found[_SHARED].text} if _SHARED in found else {}
+    return {name: query.expanded(**shared) for name, query in found.items()}
 
 
 def load_migrations(backend: str) -> list[tuple[int, str]]:

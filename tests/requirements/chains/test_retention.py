@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
 
 from ascertain import State, Step
 from ascertain.model.chain import Direction
 from ascertain.store.archive import Archive, verified
+from tests.ledgers import by_hand
 from tests.requirements.order import PROVIDERS, settle, states
 
 pytestmark = pytest.mark.every_ledger
@@ -26,7 +25,6 @@ def sends(world, order):
     )  # fmt: skip
 
 
-@pytest.mark.one_ledger
 def test_req_U17_an_old_chain_that_is_run_again_finds_its_tombstones_and_sends_nothing(
     shop, world, order, tmp_path
 ):
@@ -40,9 +38,7 @@ def test_req_U17_an_old_chain_that_is_run_again_finds_its_tombstones_and_sends_n
     assert sends(world, order) == sent == 4
     assert again.facts()["workflow_state"] == "completed"
     assert list(shop.app.ledger.verify()) == []
-    stored = sqlite3.connect(tmp_path / "ledger.db")
-    row = stored.execute("SELECT principal, name, plan, direction FROM chain").fetchone()
-    stored.close()
+    (row,) = by_hand(f"{tmp_path}/ledger.db", "SELECT principal, name, plan, direction FROM chain")
     assert row == ("", "", "", "forward"), "whose wish it was is forgotten; its direction is not"
 
 

@@ -107,6 +107,11 @@ FOR NO KEY UPDATE;
 SELECT DISTINCT lease_owner FROM action
 WHERE due_at IS NOT NULL AND due_at > :now AND lease_until > :now;
 
+-- name: leases_of (now)
+-- In the same way.
+SELECT lease_owner, count(*) FROM action
+WHERE due_at IS NOT NULL AND due_at > :now AND lease_until > :now GROUP BY lease_owner;
+
 -- name: due_of_gone (gone, now, tools, limit)
 -- Locked after they are put in order: one that somebody else is just taking is left out. As in
 -- `holders`, a backlog is passed over in the index.

@@ -2,7 +2,7 @@
 -- in its own file.
 --
 -- A query is announced by its name and the order of its parameters. {action} stands for the columns of
--- an action, {moving} for those that may change after its birth. The text of {columns}, {values} and
+-- an action, {moving} for those that may change after its birth, {open_pairs} for the query of that name. The text of {columns}, {values} and
 -- {changes} depends on which of the values are NULL: a literal NULL is cheaper than a bound one.
 
 -- name: insert_action (*)
@@ -300,44 +300,107 @@ DELETE FROM heartbeat WHERE at < :before;
 -- name: last_beat
 SELECT max(at) FROM heartbeat;
 
--- name: leases_of (now)
-SELECT lease_owner, count(*) FROM action
-WHERE due_at IS NOT NULL AND due_at > :now AND lease_until > :now GROUP BY lease_owner;
+-- name: open_pairs
+-- Every tenant and tool that has anything due or due later, in one step of the index for each.
+WITH RECURSIVE head(tenant, tool) AS (
+    SELECT tenant, tool FROM action
+    WHERE id = (SELECT id FROM action WHERE due_at IS NOT NULL ORDER BY tenant, tool, due_at LIMIT 1)
+    UNION ALL
+    SELECT a.tenant, a.tool FROM head JOIN action a ON a.id = coalesce(
+        (SELECT b.id FROM action b
+         WHERE b.due_at IS NOT NULL AND b.tenant = head.tenant AND b.tool > head.tool
+         ORDER BY b.tool, b.due_at LIMIT 1),
+        (SELECT b.id FROM action b WHERE b.due_at IS NOT NULL AND b.tenant > head.tenant
+         ORDER BY b.tenant, b.tool, b.due_at LIMIT 1)
+    )
+)
+SELECT tenant, tool FROM head;
 
--- name: queue_due (now)
--- By tool: due, leased, later, to be counted; and since when the oldest is due.
-SELECT tool,
-    count(CASE WHEN due_at <= :now AND (lease_until IS NULL OR lease_until <= :now) THEN 1 END),
-    count(CASE WHEN lease_until > :now THEN 1 END),
-    count(CASE WHEN due_at > :now AND (lease_until IS NULL OR lease_until <= :now)
-        AND state NOT IN ('confirmed', 'compensated') THEN 1 END),
-    count(CASE WHEN due_at > :now AND (lease_until IS NULL OR lease_until <= :now)
-        AND state IN ('confirmed', 'compensated') THEN 1 END),
-    min(CASE WHEN due_at <= :now AND (lease_until IS NULL OR lease_until <= :now) THEN due_at END)
-FROM action WHERE due_at IS NOT NULL GROUP BY tool;
+-- name: queue_due (now, most)
+-- Of each tenant and tool: since when the oldest is due; of what is due, how many there are and how many
+-- of them are leased all the same; of what is due later, how many there are, are leased, and are to be
+-- counted. At most so many of each are read, from the index alone.
+SELECT head.tool, (
+        SELECT a.due_at FROM action AS a
+        WHERE a.due_at IS NOT NULL AND a.tenant = head.tenant AND a.tool = head.tool
+          AND a.due_at <= :now AND (a.lease_until IS NULL OR a.lease_until <= :now)
+        ORDER BY a.due_at, a.id LIMIT 1
+    ), (
+        SELECT count(*) || ' ' || count(CASE WHEN due.lease_until > :now THEN 1 END) FROM (
+            SELECT a.lease_until FROM action AS a
+            WHERE a.due_at IS NOT NULL AND a.tenant = head.tenant AND a.tool = head.tool
+              AND a.due_at <= :now
+            ORDER BY a.due_at, a.id LIMIT :most
+        ) AS due
+    ), (
+        SELECT count(*) || ' ' || count(CASE WHEN later.lease_until > :now THEN 1 END) || ' ' || count(CASE
+            WHEN later.state IN ('confirmed', 'compensated')
+                AND (later.lease_until IS NULL OR later.lease_until <= :now) THEN 1 END) FROM (
+            SELECT a.lease_until, a.state FROM action AS a
+            WHERE a.due_at IS NOT NULL AND a.tenant = head.tenant AND a.tool = head.tool
+              AND a.due_at > :now
+            ORDER BY a.due_at, a.id LIMIT :most
+        ) AS later
+    )
+FROM ({open_pairs}) AS head;
 
--- name: queue_waiting
-SELECT tool, count(*) FROM action
-WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
-  AND mode <> 'observe'
-GROUP BY tool;
+-- name: queue_waiting (most)
+-- By tool and mode, at most so many of each; one step of the index for each.
+WITH RECURSIVE head(tool, mode) AS (
+    SELECT tool, mode FROM action
+    WHERE id = (
+        SELECT id FROM action
+        WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
+        ORDER BY tool, mode LIMIT 1
+    )
+    UNION ALL
+    SELECT a.tool, a.mode FROM head JOIN action AS a ON a.id = (
+        SELECT b.id FROM action AS b
+        WHERE b.due_at IS NULL AND b.final = 0 AND b.state NOT IN ('confirmed', 'compensated')
+          AND (b.tool, b.mode) > (head.tool, head.mode)
+        ORDER BY b.tool, b.mode LIMIT 1
+    )
+)
+SELECT head.tool, (
+        SELECT count(*) FROM (
+            SELECT 1 FROM action AS a
+            WHERE a.due_at IS NULL AND a.final = 0 AND a.state NOT IN ('confirmed', 'compensated')
+              AND a.tool = head.tool AND a.mode = head.mode
+            LIMIT :most
+        ) AS few
+    )
+FROM head WHERE head.mode <> 'observe';
 
--- name: queue_review
-SELECT tool, count(*) FROM action
-WHERE (review IS NOT NULL OR disputed <> 0) AND (review IS NOT NULL OR disputed = 1)
-  AND mode <> 'observe'
-GROUP BY tool;
+-- name: queue_review (most)
+-- In the same way.
+WITH RECURSIVE head(tool, mode) AS (
+    SELECT tool, mode FROM action
+    WHERE id = (
+        SELECT id FROM action WHERE review IS NOT NULL OR disputed <> 0 ORDER BY tool, mode LIMIT 1
+    )
+    UNION ALL
+    SELECT a.tool, a.mode FROM head JOIN action AS a ON a.id = (
+        SELECT b.id FROM action AS b
+        WHERE (b.review IS NOT NULL OR b.disputed <> 0)
+          AND (b.tool, b.mode) > (head.tool, head.mode)
+        ORDER BY b.tool, b.mode LIMIT 1
+    )
+)
+SELECT head.tool, (
+        SELECT count(*) FROM (
+            SELECT 1 FROM action AS a
+            WHERE (a.review IS NOT NULL OR a.disputed <> 0)
+              AND (a.review IS NOT NULL OR a.disputed = 1)
+              AND a.tool = head.tool AND a.mode = head.mode
+            LIMIT :most
+        ) AS few
+    )
+FROM head WHERE head.mode <> 'observe';
 
 -- name: oldest_unknown
-SELECT id, tool, sent_at, review FROM (
-    SELECT id, tool, first_sent_at AS sent_at, review FROM action
-    WHERE due_at IS NOT NULL AND state = 'unknown'
-    UNION ALL
-    SELECT id, tool, first_sent_at AS sent_at, review FROM action
-    WHERE due_at IS NULL AND final = 0 AND state NOT IN ('confirmed', 'compensated')
-      AND state = 'unknown' AND mode <> 'observe'
-) AS candidate
-WHERE sent_at IS NOT NULL ORDER BY sent_at, id LIMIT 1;
+SELECT id, tool, first_sent_at, review FROM action
+WHERE state = 'unknown' AND mode <> 'observe' AND first_sent_at IS NOT NULL
+ORDER BY first_sent_at, id LIMIT 1;
 
 -- name: put_tally (at, tool, what, n)
 INSERT INTO tally (at, tool, what, n) VALUES (:at, :tool, :what, :n)

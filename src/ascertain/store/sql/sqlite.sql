@@ -14,44 +14,34 @@ WHERE id = :id
 
 -- name: holders (now)
 -- Step by step through tenants and tools, of each what is due later: what is leased is due when its
--- lease ends, and a backlog that is due already is not read.
-WITH RECURSIVE head(tenant, tool) AS (
-    SELECT tenant, tool FROM action
-    WHERE id = (SELECT id FROM action WHERE due_at IS NOT NULL ORDER BY tenant, tool, due_at LIMIT 1)
-    UNION ALL
-    SELECT a.tenant, a.tool FROM head JOIN action a ON a.id = coalesce(
-        (SELECT b.id FROM action b
-         WHERE b.due_at IS NOT NULL AND b.tenant = head.tenant AND b.tool > head.tool
-         ORDER BY b.tool, b.due_at LIMIT 1),
-        (SELECT b.id FROM action b WHERE b.due_at IS NOT NULL AND b.tenant > head.tenant
-         ORDER BY b.tenant, b.tool, b.due_at LIMIT 1)
-    )
+-- lease ends, and a backlog that is due already is not read. Which of them are leased the index says.
+SELECT DISTINCT lease_owner FROM action
+WHERE id IN (
+    SELECT a.id FROM ({open_pairs}) AS head CROSS JOIN action a
+    WHERE a.tenant = head.tenant AND a.tool = head.tool AND a.due_at IS NOT NULL AND a.due_at > :now
+      AND a.lease_until > :now
+);
+
+-- name: leases_of (now)
+-- In the same way.
+SELECT lease_owner, count(*) FROM action
+WHERE id IN (
+    SELECT a.id FROM ({open_pairs}) AS head CROSS JOIN action a
+    WHERE a.tenant = head.tenant AND a.tool = head.tool AND a.due_at IS NOT NULL AND a.due_at > :now
+      AND a.lease_until > :now
 )
-SELECT DISTINCT a.lease_owner FROM head CROSS JOIN action a
-WHERE a.tenant = head.tenant AND a.tool = head.tool AND a.due_at IS NOT NULL AND a.due_at > :now
-  AND a.lease_until > :now;
+GROUP BY lease_owner;
 
 -- name: due_of_gone (gone, now, tools, limit)
--- In the same steps.
-WITH RECURSIVE head(tenant, tool) AS (
-    SELECT tenant, tool FROM action
-    WHERE id = (SELECT id FROM action WHERE due_at IS NOT NULL ORDER BY tenant, tool, due_at LIMIT 1)
-    UNION ALL
-    SELECT a.tenant, a.tool FROM head JOIN action a ON a.id = coalesce(
-        (SELECT b.id FROM action b
-         WHERE b.due_at IS NOT NULL AND b.tenant = head.tenant AND b.tool > head.tool
-         ORDER BY b.tool, b.due_at LIMIT 1),
-        (SELECT b.id FROM action b WHERE b.due_at IS NOT NULL AND b.tenant > head.tenant
-         ORDER BY b.tenant, b.tool, b.due_at LIMIT 1)
-    )
-)
+-- In the same way.
 SELECT {action} FROM action
 WHERE id IN (
-    SELECT a.id FROM head CROSS JOIN action a
+    SELECT a.id FROM ({open_pairs}) AS head CROSS JOIN action a
     WHERE a.tenant = head.tenant AND a.tool = head.tool AND a.due_at IS NOT NULL AND a.due_at > :now
-      AND a.lease_until > :now AND a.lease_owner IN (SELECT value FROM json_each(:gone))
+      AND a.lease_until > :now
       AND (:tools IS NULL OR a.tool IN (SELECT value FROM json_each(:tools)))
   )
+  AND lease_owner IN (SELECT value FROM json_each(:gone))
 ORDER BY row_number() OVER (PARTITION BY tenant, tool ORDER BY due_at, id), tenant, tool
 LIMIT :limit;
 

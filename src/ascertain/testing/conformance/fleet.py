@@ -201,7 +201,7 @@ class WatchRules:
         (queue,) = ledger.fleet.queues(NOW + 10)
         assert queue._asdict() == {
             "tool": "create_ticket", "due": 1, "leased": 1, "later": 1, "counts": 1, "waiting": 1,
-            "review": 1, "due_at": NOW - 9,
+            "review": 1, "due_at": NOW - 9, "at_least": (),
         }  # fmt: skip
         assert ledger.fleet.leases(NOW + 10) == {"caller": 1}
         assert ledger.fleet.leases(FAR) == {}

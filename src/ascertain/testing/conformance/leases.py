@@ -182,6 +182,7 @@ class LeaseRules:
             "find_review",
             "count_review",
             "leases_of",
+            "open_pairs",
             "queue_due",
             "queue_waiting",
             "queue_review",
@@ -234,7 +235,7 @@ def _take(ledger: Ledger, *, now: float = NOW + LEASE_S, **changes: Any) -> Take
 
 def _scans_actions(plan: str) -> list[str]:
     """Steps that read all actions, or all older ones; a partial index holds only what is open."""
-    partial = ("action_due", "action_waiting", "action_review")
+    partial = ("action_due", "action_waiting", "action_review", "action_unknown")
     return [
         line
         for line in plan.splitlines()
