@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from ascertain.model.action import ActionRecord
@@ -27,7 +29,8 @@ from ascertain.store.ledger import (
     Take,
 )
 from ascertain.store.names import chains_of, stands_on
-from ascertain.store.postgres_session import PostgresSession, Rows, Step
+from ascertain.store.postgres_session import PostgresSession, Step
+from ascertain.store.postgres_trip import Rows
 from ascertain.store.rows import AT, FIELDS, MOVING, Values, plain
 from ascertain.store.seal import EventRow, is_direct
 from ascertain.store.tally import add
@@ -88,15 +91,18 @@ class PostgresBatch(Batch):
             return
         parts = list(self._parts(work))
         self._opening = self._locks(work, parts)
-        slow = len(parts) > 1 or not parts[0].together
-        with self._session.flowing() if slow else nullcontext():
-            for part in parts:
-                if part.together:
+        for together, some in groupby(parts, key=attrgetter("together")):
+            if together:
+                for part in some:
                     self._write_group(part.work, replies)
-                    continue
-                ((place, prepared),) = part.work
-                self._open()
-                replies[place] = self.write(prepared)
+                continue
+            self._open()
+            with self._session.flowing():
+                for part in some:
+                    ((place, prepared),) = part.work
+                    replies[place] = self.write(prepared)
+        rest = self._events or self._payloads or self.new_contracts or counting
+        with self._session.flowing() if rest else nullcontext():
             self.flush()
 
     def _is_of_now(self, place: int, prepared: Prepared, replies: list[Reply | None]) -> bool:

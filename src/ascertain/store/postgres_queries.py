@@ -6,9 +6,12 @@ statement whose types are fixed is prepared once.
 
 from __future__ import annotations
 
+import re
+from itertools import count
 from typing import Any, get_type_hints
 
 from ascertain.model.action import ActionRecord
+from ascertain.store.postgres_trip import Said
 from ascertain.store.queries import load_queries
 from ascertain.store.rows import COLUMNS, MOVING
 
@@ -60,3 +63,20 @@ def form(name: str, values: tuple[Any, ...]) -> tuple[bytes, list[Any]]:
     """The text of a named query, and the values in the order of its placeholders."""
     text, order = FORMS[name]
     return text, [values[place] for place in order]
+
+
+def said(name: str, values: tuple[Any, ...]) -> Said:
+    """A named query whose values are texts, as it is said on a connection that prepares it."""
+    text, order = _NUMBERED.get(name) or _number(name)
+    return Said(name.encode(), text, [values[place].encode() for place in order])
+
+
+def _number(name: str) -> tuple[bytes, tuple[int, ...]]:
+    text, order = FORMS[name]
+    numbers = count(1)
+    numbered = re.sub(b"%s", lambda _: b"$%d" % next(numbers), text).replace(b"%%", b"%")
+    made = _NUMBERED[name] = (numbered, order)
+    return made
+
+
+_NUMBERED: dict[str, tuple[bytes, tuple[int, ...]]] = {}
