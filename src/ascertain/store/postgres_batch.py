@@ -9,7 +9,7 @@ it met something that is stored, has no reply yet: it is written by itself after
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import groupby
 from operator import attrgetter
@@ -39,6 +39,7 @@ from ascertain.store.seal import EventRow, is_direct
 from ascertain.store.tally import add
 
 _FIRST_MOVING = AT[MOVING[0]]
+_OF_ACTIONS = (Reserve, Advance)
 _LEASE = ("owner", "until", "fence", "suspect", "id")
 
 
@@ -99,7 +100,7 @@ class PostgresBatch(Batch):
     def _is_of_now(self, place: int, prepared: Prepared, replies: list[Reply | None]) -> bool:
         """Whether it was decided in this epoch; else it has its reply: to decide anew."""
         operation = prepared.operation
-        if not isinstance(operation, Reserve | Advance) or operation.epoch in (None, self._epoch):
+        if not isinstance(operation, _OF_ACTIONS) or operation.epoch in (None, self._epoch):
             return True
         if isinstance(operation, Reserve):
             replies[place] = Blocked(by=OfEpoch(), why=ANOTHER_EPOCH)
@@ -110,12 +111,12 @@ class PostgresBatch(Batch):
     def _parts(self, work: Work) -> Iterator[_Part]:
         """The operations in order: as many together as have nothing to do with each other."""
         group: Work = []
-        touched: set[str] = set()
+        touched: set[Hashable] = set()
         for place, prepared in work:
-            keys = set(_keys(prepared))
+            keys = _keys(prepared)
             if _is_plain(prepared) and touched.isdisjoint(keys):
                 group.append((place, prepared))
-                touched |= keys
+                touched.update(keys)
                 continue
             if group:
                 yield _Part(group, together=True)
@@ -127,12 +128,9 @@ class PostgresBatch(Batch):
     def _locks(self, work: Work, parts: Sequence[_Part]) -> list[Step]:
         """What comes first: to lock what the operations stand on, in one order whoever does it."""
         operations = [prepared.operation for _, prepared in work]
-        names = {name for operation in operations for name in stands_on(operation)}
         chains = sorted({chain for operation in operations for chain in chains_of(operation)})
         apart = [part.work[0][1] for part in parts if not part.together]
-        steps: list[Step] = []
-        if names:
-            steps.append(("lock_names", (compact_json(sorted(names)),)))
+        steps = _names(prepared for _, prepared in work)
         if apart:
             ids = sorted({one for operation in operations for one in _changed(operation)})
             if chains or len(ids) > 1:
@@ -163,7 +161,8 @@ class PostgresBatch(Batch):
         """Write and commit in one round trip; what was not written has no reply."""
         for place, prepared in group:
             replies[place] = _reply(prepared)
-        before = self._locks(group, [])
+        new = [prepared for _, prepared in group if isinstance(prepared.operation, Reserve)]
+        before = _names(new)  # a plain move stands on nothing but its row
         self.in_doubt = True
         told = self._session.together([*before, *_steps(group)], begin=False)
         self.in_doubt = False
@@ -210,7 +209,7 @@ class PostgresBatch(Batch):
     def _counted(self, prepared: Prepared, done: set[str]) -> bool:
         record, operation = prepared.record, prepared.operation
         assert record is not None
-        assert isinstance(operation, Reserve | Advance)
+        assert isinstance(operation, _OF_ACTIONS)
         if record.id not in done:
             return False
         add(self.counts, record, operation.drafts)
@@ -263,8 +262,16 @@ def _is_plain(prepared: Prepared) -> bool:
             return False
 
 
+def _names(some: Iterable[Prepared]) -> list[Step]:
+    """What locks all that these stand on by its name."""
+    names = {name for prepared in some for name in stands_on(prepared.operation)}
+    return [("lock_names", (compact_json(sorted(names)),))] if names else []
+
+
 def _steps(group: Work) -> list[Step]:
     """The statements that write a group."""
+    if len(group) == 1:
+        return [_lone(group[0][1])]
     new = [one for _, one in group if isinstance(one.operation, Reserve)]
     moves = [one for _, one in group if isinstance(one.operation, Advance)]
     steps: list[Step] = []
@@ -273,6 +280,16 @@ def _steps(group: Work) -> list[Step]:
     if moves:
         steps.append(("write_moves", _arrays(MOVED, moves)))
     return steps
+
+
+def _lone(prepared: Prepared) -> Step:
+    """The statement that writes one operation."""
+    is_new = isinstance(prepared.operation, Reserve)
+    return "write_one_new" if is_new else "write_one_move", (
+        _json(ACTION if is_new else MOVED, [prepared.statement]),
+        _json(EVENT, prepared.events),
+        _json(PAYLOAD, prepared.payloads),
+    )
 
 
 def _arrays(rows: Columns, group: Sequence[Prepared]) -> tuple[str, ...]:
@@ -308,15 +325,14 @@ def _id(prepared: Prepared) -> str:
     return prepared.record.id
 
 
-def _keys(prepared: Prepared) -> Iterator[str]:
+def _keys(prepared: Prepared) -> tuple[Hashable, ...]:
     """What an operation reads or writes: operations of one group have none in common."""
     record = prepared.record
     if record is None:
-        return
-    yield f"action {record.id}"
-    yield f"intent {record.intent}"
-    if record.call_id is not None:
-        yield f"call {compact_json([record.session, record.tenant, record.call_id])}"
+        return ()
+    if record.call_id is None:
+        return record.id, record.intent
+    return record.id, record.intent, (record.session, record.tenant, record.call_id)
 
 
 def _changed(operation: object) -> Iterator[str]:

@@ -12,6 +12,10 @@ from typing import Any, cast
 FLOAT = "double precision"
 
 
+_BETWEEN = "\x1f"
+"""Stands between texts while they are quoted; one that holds it is quoted by itself."""
+
+
 class Columns:
     """Columns of a table, as a statement takes them."""
 
@@ -36,16 +40,17 @@ class Columns:
 def _texts(column: Sequence[str | None]) -> str:
     if None in column:
         return _perhaps(column, _quoted)
-    said = '","'.join(cast("Sequence[str]", column))
-    if "\\" in said or said.count('"') != 2 * len(column) - 2:
+    said = _BETWEEN.join(cast("Sequence[str]", column))
+    if said.count(_BETWEEN) != len(column) - 1:
         return _perhaps(column, _quoted)
-    return f'{{"{said}"}}'
+    return "{" + _quoted(said).replace(_BETWEEN, '","') + "}"
 
 
 def _numbers(column: Sequence[float | None]) -> str:
-    if None in column:
-        return _perhaps(column, str)
-    return "{" + ",".join(map(str, column)) + "}"
+    first = column[0]
+    if column.count(first) == len(column):  # most are, and to write a number takes long
+        return "{}" if first is None else "{" + ",".join([str(first)] * len(column)) + "}"
+    return _perhaps(column, str)
 
 
 def _bytes(column: Sequence[bytes]) -> str:
@@ -53,6 +58,8 @@ def _bytes(column: Sequence[bytes]) -> str:
 
 
 def _perhaps(column: Sequence[Any], write: Callable[[Any], str]) -> str:
+    if None not in column:
+        return "{" + ",".join(map(write, column)) + "}"
     if column.count(None) == len(column):
         return "{}"
     return "{" + ",".join(["NULL" if one is None else write(one) for one in column]) + "}"

@@ -98,7 +98,7 @@ def form(name: str, values: tuple[Any, ...]) -> tuple[bytes, list[Any]]:
 
 
 def said(name: str, values: tuple[Any, ...]) -> Said:
-    """A named query whose values are texts, as it is said on a connection that prepares it."""
+    """A named query whose values are texts, as a connection prepares it and says it."""
     text, order = _NUMBERED.get(name) or _number(name)
     return Said(name.encode(), text, [values[place].encode() for place in order])
 
