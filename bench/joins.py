@@ -16,11 +16,12 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from ascertain import Ascertain
-from ascertain.store import postgres_queries
+from ascertain.store import postgres_queries, postgres_session
 from ascertain.store.ledger import Advanced, Reserved
 from ascertain.store.postgres import PostgresLedger
 from ascertain.testing.conformance.samples import confirm, records, reserve_sent, wanted
@@ -32,16 +33,20 @@ WORKS_S = 0.15, 0.35, 0.6
 @contextmanager
 def without_bells() -> Generator[None]:
     """Nobody asks to be rung, and what moves an action does not say whether somebody waits."""
-    bell, forms = PostgresLedger.bell, dict(postgres_queries.FORMS)
-    PostgresLedger.bell = lambda *_: None
-    text, order = forms["write_moves"]
+    bell, said = PostgresLedger.bell, postgres_session.said
+    text, order = postgres_queries.FORMS["write_moves"]
     text = text.replace(b"RETURNING a.id, a.waited", b"RETURNING a.id")
-    postgres_queries.FORMS["write_moves"] = text.replace(b"SELECT id, waited", b"SELECT id"), order
+    text = text.replace(b"SELECT id, waited", b"SELECT id")
+    postgres_queries.FORMS["move_unheard"] = text, order
+
+    def unheard(name: str, values: tuple[Any, ...]) -> postgres_queries.Said:
+        return said("move_unheard" if name == "write_moves" else name, values)
+
+    PostgresLedger.bell, postgres_session.said = lambda *_: None, unheard
     try:
         yield
     finally:
-        PostgresLedger.bell = bell
-        postgres_queries.FORMS.update(forms)
+        PostgresLedger.bell, postgres_session.said = bell, said
 
 
 def app_of(url: str, begun: int | None = None) -> tuple[Ascertain, Callable[..., object]]:

@@ -41,7 +41,7 @@ def end(pid):
 def cut(monkeypatch, what, *, after_it, by=None):
     """Cut the connection just before or just after the next commit of this kind.
 
-    ``what``: "do" for the COMMIT of a batch, "together" for a lone write. ``by``: what cuts it,
+    ``what``: "do" for a COMMIT by itself, "together" for what is one trip. ``by``: what cuts it,
     instead of the end of the session's backend.
     """
     right = getattr(PostgresSession, what)

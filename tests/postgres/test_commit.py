@@ -55,6 +55,39 @@ def test_a_lone_write_that_is_in_doubt_is_written_once(ledger, monkeypatch, afte
     assert list(ledger.verify()) == []
 
 
+@pytest.mark.parametrize("after_it", [True, False])
+def test_a_batch_that_is_in_doubt_is_written_once(ledger, monkeypatch, after_it):
+    """It is one trip. Who met what was there is told of that, and no success that it had not."""
+    there = submit(ledger, reserve_sent(wanted("there")), Reserved).record
+    hands.cut(monkeypatch, "together", after_it=after_it)
+    calls = [reserve_sent(wanted(name)) for name in ("one", "there", "two")]
+    one, met, two = [must(reply, Reserved) for reply in ledger.submit(calls)]
+    assert [reply.via for reply in (one, met, two)] == ["new", "intent", "new"]
+    assert met.record == there
+    assert {record.id for record in everything(ledger)} == {
+        there.id, one.record.id, two.record.id,
+    }  # fmt: skip
+    assert list(ledger.verify()) == []
+
+
+def test_what_is_written_stays_told_where_the_rest_cannot_be(ledger, monkeypatch):
+    """The server goes away between the trip and the transaction of who met what was there."""
+    submit(ledger, reserve_sent(wanted("there")), Reserved)
+    right, began = type(ledger)._begin, []
+
+    def once(self, db, meanwhile=None):
+        began.append(db)
+        if len(began) == 2:
+            raise LedgerUnreachable("gone")
+        right(self, db, meanwhile)
+
+    monkeypatch.setattr(type(ledger), "_begin", once)
+    one, met = ledger.submit([reserve_sent(wanted("one")), reserve_sent(wanted("there"))])
+    monkeypatch.undo()
+    assert must(one, Reserved).record == ledger.get(one.record.id)
+    assert isinstance(met, LedgerUnreachable)
+
+
 def test_a_lease_that_was_taken_in_a_doubtful_commit_is_known_by_its_row(ledger, monkeypatch):
     before = submit(ledger, reserve_sent(wanted()), Reserved).record
     hands.cut(monkeypatch, "do", after_it=True)

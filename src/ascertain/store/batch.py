@@ -56,6 +56,7 @@ class Prepared(NamedTuple):
     """An operation with all that can be worked out before the ledger is locked.
 
     :param statement: what the backend made of the row.
+    :param alone: to be written by itself: among others it was not, since it meets what is stored.
     """
 
     operation: Operation
@@ -64,6 +65,7 @@ class Prepared(NamedTuple):
     events: Sequence[EventRow] = ()
     payloads: Sequence[Values] = ()
     starts: bool = False
+    alone: bool = False
 
 
 class Forms(Protocol):
@@ -214,7 +216,10 @@ class Batch(ABC):
     # ----------------------------------------------------------------------------------------------
 
     def write_all(self, work: Work, replies: list[Reply | None]) -> None:
-        """Write them in order, each with its reply."""
+        """Write them in order, each with its reply.
+
+        A backend may leave some without one: those are to be written by themselves.
+        """
         self.look(work)
         for place, prepared in work:
             replies[place] = self.write(prepared)

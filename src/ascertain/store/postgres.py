@@ -93,8 +93,7 @@ class PostgresLedger(SqlLedger[PostgresSession]):
         db.roll_back()  # left by an interrupt that struck between two statements
         db.ready()  # the batch begins with its first statement
         self._link.look_again(db)
-        if meanwhile is not None:
-            meanwhile()  # from here on another process works, and we wait
+        db.sent = meanwhile
 
     def _commit(self, db: PostgresSession) -> None:
         if db.in_transaction:

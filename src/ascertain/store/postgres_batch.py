@@ -2,14 +2,17 @@
 
 What stands for itself (most intents, most outcomes) goes in groups, one statement for all new
 actions and one for all moves, with their events and payloads. What is checked beside an action, or
-meets another operation of the same batch, is written by itself, in its place. A lone operation is
-one round trip: it is committed with its only statement.
+meets another operation of the same batch, is written by itself, in its place. A batch that is one
+group is one round trip: it is committed with its last statement. What was not written then, since
+it met something that is stored, has no reply yet: it is written by itself afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from ascertain.model.action import ActionRecord
@@ -27,37 +30,29 @@ from ascertain.store.ledger import (
     Take,
 )
 from ascertain.store.names import chains_of, stands_on
-from ascertain.store.postgres_session import PostgresSession, Rows, Step
-from ascertain.store.rows import AT, FIELDS, MOVING, Values, plain
+from ascertain.store.postgres_columns import Columns
+from ascertain.store.postgres_queries import ACTION, EVENT, MOVED, PAYLOAD
+from ascertain.store.postgres_session import PostgresSession, Step
+from ascertain.store.postgres_trip import Rows
+from ascertain.store.rows import AT, MOVING, Values, plain
 from ascertain.store.seal import EventRow, is_direct
 from ascertain.store.tally import add
 
-_HEAD = AT["head"]
 _FIRST_MOVING = AT[MOVING[0]]
-_MOVED = ("id", "before_n", "before_fence", *MOVING)
-_EVENT = (
-    "action_id", "n", "start", "event", "end", "by", "reason", "attempt", "fence", "at", "detail",
-    "hash", "stand", "covers",
-)  # fmt: skip
-_PAYLOAD = ("action_id", "what", "salt", "body")
+_OF_ACTIONS = (Reserve, Advance)
 _LEASE = ("owner", "until", "fence", "suspect", "id")
 
 
 class PostgresForms:
-    """Rows as JSON."""
+    """Rows as they come into arrays."""
 
-    def insert(self, record: ActionRecord) -> str:
+    def insert(self, record: ActionRecord) -> Values:
         """A row to insert."""
-        values = plain(record)
-        values[_HEAD] = f"\\x{record.head.hex()}"
-        return compact_json(dict(zip(FIELDS, values, strict=True)))
+        return tuple(plain(record))
 
-    def advance(self, before: ActionRecord, record: ActionRecord) -> str:
+    def advance(self, before: ActionRecord, record: ActionRecord) -> Values:
         """A row to change, if it still stands as it did before."""
-        values = plain(record)
-        values[_HEAD] = f"\\x{record.head.hex()}"
-        moved = (record.id, before.n, before.fence, *values[_FIRST_MOVING:])
-        return compact_json(dict(zip(_MOVED, moved, strict=True)))
+        return (record.id, before.n, before.fence, *plain(record)[_FIRST_MOVING:])
 
 
 class _Part(NamedTuple):
@@ -82,27 +77,30 @@ class PostgresBatch(Batch):
         work = [one for one in work if self._is_of_now(*one, replies)]
         if not work:
             return
-        counting = self.tally is not None and self.tally.is_due
-        lone = len(work) == 1 and _is_plain(work[0][1]) and not counting
-        if lone and self._write_alone(*work[0], replies):
-            return
         parts = list(self._parts(work))
+        counting = self.tally is not None and self.tally.is_due
+        if len(parts) == 1 and parts[0].together and not counting and not self._has_news(work):
+            self._write_at_once(work, replies)
+            return
         self._opening = self._locks(work, parts)
-        slow = len(parts) > 1 or not parts[0].together
-        with self._session.flowing() if slow else nullcontext():
-            for part in parts:
-                if part.together:
+        for together, some in groupby(parts, key=attrgetter("together")):
+            if together:
+                for part in some:
                     self._write_group(part.work, replies)
-                    continue
-                ((place, prepared),) = part.work
-                self._open()
-                replies[place] = self.write(prepared)
+                continue
+            self._open()
+            with self._session.flowing():
+                for part in some:
+                    ((place, prepared),) = part.work
+                    replies[place] = self.write(prepared)
+        rest = self._events or self._payloads or self.new_contracts or counting
+        with self._session.flowing() if rest else nullcontext():
             self.flush()
 
     def _is_of_now(self, place: int, prepared: Prepared, replies: list[Reply | None]) -> bool:
         """Whether it was decided in this epoch; else it has its reply: to decide anew."""
         operation = prepared.operation
-        if not isinstance(operation, Reserve | Advance) or operation.epoch in (None, self._epoch):
+        if not isinstance(operation, _OF_ACTIONS) or operation.epoch in (None, self._epoch):
             return True
         if isinstance(operation, Reserve):
             replies[place] = Blocked(by=OfEpoch(), why=ANOTHER_EPOCH)
@@ -113,12 +111,12 @@ class PostgresBatch(Batch):
     def _parts(self, work: Work) -> Iterator[_Part]:
         """The operations in order: as many together as have nothing to do with each other."""
         group: Work = []
-        touched: set[str] = set()
+        touched: set[Hashable] = set()
         for place, prepared in work:
-            keys = set(_keys(prepared))
+            keys = _keys(prepared)
             if _is_plain(prepared) and touched.isdisjoint(keys):
                 group.append((place, prepared))
-                touched |= keys
+                touched.update(keys)
                 continue
             if group:
                 yield _Part(group, together=True)
@@ -130,12 +128,9 @@ class PostgresBatch(Batch):
     def _locks(self, work: Work, parts: Sequence[_Part]) -> list[Step]:
         """What comes first: to lock what the operations stand on, in one order whoever does it."""
         operations = [prepared.operation for _, prepared in work]
-        names = {name for operation in operations for name in stands_on(operation)}
         chains = sorted({chain for operation in operations for chain in chains_of(operation)})
         apart = [part.work[0][1] for part in parts if not part.together]
-        steps: list[Step] = []
-        if names:
-            steps.append(("lock_names", (compact_json(sorted(names)),)))
+        steps = _names(prepared for _, prepared in work)
         if apart:
             ids = sorted({one for operation in operations for one in _changed(operation)})
             if chains or len(ids) > 1:
@@ -162,63 +157,71 @@ class PostgresBatch(Batch):
 
     # ---------------------------------------------------------------------------------- in groups
 
-    def _write_alone(self, place: int, prepared: Prepared, replies: list[Reply | None]) -> bool:
-        """Write and commit in one round trip; False: it was not written, and why is still open."""
-        record, operation = prepared.record, prepared.operation
-        assert record is not None
-        assert isinstance(operation, Reserve | Advance)
-        steps: list[Step] = []
-        if isinstance(operation, Reserve):
-            if record.contract not in self._known_contracts:
-                return False
-            steps.append(("lock_names", (compact_json(list(stands_on(operation))),)))
-        steps.append(_written((prepared,), "write_new" if steps else "write_moves"))
-        replies[place] = _reply(prepared)
+    def _write_at_once(self, group: Work, replies: list[Reply | None]) -> None:
+        """Write and commit in one round trip; what was not written has no reply."""
+        for place, prepared in group:
+            replies[place] = _reply(prepared)
+        new = [prepared for _, prepared in group if isinstance(prepared.operation, Reserve)]
+        before = _names(new)  # a plain move stands on nothing but its row
         self.in_doubt = True
-        *_, done = self._session.together(steps, begin=False)
+        told = self._session.together([*before, *_steps(group)], begin=False)
         self.in_doubt = False
-        self._moved(done)
-        if done:
-            add(self.counts, record, operation.drafts)
-        return bool(done)
+        done = self._done(told[len(before) :])
+        for place, prepared in group:
+            if not self._counted(prepared, done):
+                replies[place] = None
 
     def _write_group(self, group: Work, replies: list[Reply | None]) -> None:
-        new = [one for _, one in group if isinstance(one.operation, Reserve)]
-        moves = [one for _, one in group if isinstance(one.operation, Advance)]
-        steps: list[Step] = []
-        if new:
-            steps.append(_written(new, "write_new"))
-        if moves:
-            steps.append(_written(moves, "write_moves"))
+        """Write in the transaction, which begins with it unless it has begun."""
         opening, self._opening = self._opening, None
         before = opening or []
         assert opening is not None or self._session.in_transaction
-        told = self._session.together([*before, *steps], begin=opening is not None)
+        told = self._session.together([*before, *_steps(group)], begin=opening is not None)
         self._opened(before, told)
-        rows = [row for found in told[len(before) :] for row in found]
-        done = {row[0] for row in rows}
-        self._moved(rows)
+        done = self._done(told[len(before) :])
         for place, prepared in group:
             record, operation = prepared.record, prepared.operation
             assert record is not None
-            assert isinstance(operation, Reserve | Advance)
             if isinstance(operation, Reserve):
                 self._intents.add(record.intent)  # there is one now, ours or the one that was first
-            if record.id not in done:
+            if not self._counted(prepared, done):
                 replies[place] = self.write(prepared)
                 continue
             replies[place] = _reply(prepared)
-            add(self.counts, record, operation.drafts)
             if isinstance(operation, Reserve) and record.contract not in self._known_contracts:
                 self.new_contracts[record.contract] = operation.contract_json
 
+    def _has_news(self, work: Work) -> bool:
+        """Whether there is a contract among them that the ledger may not have."""
+        return any(
+            prepared.record is not None
+            and isinstance(prepared.operation, Reserve)
+            and prepared.record.contract not in self._known_contracts
+            for _, prepared in work
+        )
+
+    def _done(self, told: Sequence[Rows]) -> set[str]:
+        """The actions that were written."""
+        rows = [row for found in told for row in found]
+        self._moved(rows)
+        return {row[0] for row in rows}
+
+    def _counted(self, prepared: Prepared, done: set[str]) -> bool:
+        record, operation = prepared.record, prepared.operation
+        assert record is not None
+        assert isinstance(operation, _OF_ACTIONS)
+        if record.id not in done:
+            return False
+        add(self.counts, record, operation.drafts)
+        return True
+
     # ---------------------------------------------------------------------------------- one by one
 
-    def _insert(self, statement: str) -> bool:
-        return bool(self._run("insert_action", f"[{statement}]"))
+    def _insert(self, statement: Values) -> bool:
+        return bool(self._run("insert_action", _json(ACTION, [statement])))
 
-    def _change(self, statement: str) -> bool:
-        rows = self._run("advance", f"[{statement}]")
+    def _change(self, statement: Values) -> bool:
+        rows = self._run("advance", _json(MOVED, [statement]))
         self._moved(rows)
         return bool(rows)
 
@@ -237,16 +240,18 @@ class PostgresBatch(Batch):
 
     def _put_events(self, rows: Sequence[EventRow]) -> None:
         if rows:
-            self._run("insert_event", _events(rows))
+            self._run("insert_event", _json(EVENT, rows))
 
     def _put_payloads(self, rows: Sequence[Values]) -> None:
         if rows:
-            self._run("put_payload", _payloads(rows))
+            self._run("put_payload", _json(PAYLOAD, rows))
 
 
 def _is_plain(prepared: Prepared) -> bool:
     """Whether nothing has to be read before it is written."""
     operation = prepared.operation
+    if prepared.alone:
+        return False
     match operation:
         case Reserve():
             return not operation.beside
@@ -257,21 +262,51 @@ def _is_plain(prepared: Prepared) -> bool:
             return False
 
 
-def _written(group: Sequence[Prepared], name: str) -> Step:
-    """The statement that writes a group; its rows in the order in which they are locked."""
-    ordered = sorted(group, key=_id)
-    rows = ",".join(prepared.statement for prepared in ordered)
+def _names(some: Iterable[Prepared]) -> list[Step]:
+    """What locks all that these stand on by its name."""
+    names = {name for prepared in some for name in stands_on(prepared.operation)}
+    return [("lock_names", (compact_json(sorted(names)),))] if names else []
+
+
+def _steps(group: Work) -> list[Step]:
+    """The statements that write a group."""
+    if len(group) == 1:
+        return [_lone(group[0][1])]
+    new = [one for _, one in group if isinstance(one.operation, Reserve)]
+    moves = [one for _, one in group if isinstance(one.operation, Advance)]
+    steps: list[Step] = []
+    if new:
+        steps.append(("write_new", _arrays(ACTION, new)))
+    if moves:
+        steps.append(("write_moves", _arrays(MOVED, moves)))
+    return steps
+
+
+def _lone(prepared: Prepared) -> Step:
+    """The statement that writes one operation."""
+    is_new = isinstance(prepared.operation, Reserve)
+    return "write_one_new" if is_new else "write_one_move", (
+        _json(ACTION if is_new else MOVED, [prepared.statement]),
+        _json(EVENT, prepared.events),
+        _json(PAYLOAD, prepared.payloads),
+    )
+
+
+def _arrays(rows: Columns, group: Sequence[Prepared]) -> tuple[str, ...]:
+    """All that a statement writes; its rows in the order in which they are locked."""
     events = [event for prepared in group for event in prepared.events]
     payloads = [payload for prepared in group for payload in prepared.payloads]
-    return name, (f"[{rows}]", _events(events), _payloads(payloads))
+    return (
+        *rows.literals([prepared.statement for prepared in sorted(group, key=_id)]),
+        *EVENT.literals(events),
+        *PAYLOAD.literals(payloads),
+    )
 
 
-def _events(rows: Sequence[EventRow]) -> str:
-    return compact_json([dict(zip(_EVENT, map(_plain, row), strict=True)) for row in rows])
-
-
-def _payloads(rows: Sequence[Values]) -> str:
-    return compact_json([dict(zip(_PAYLOAD, map(_plain, row), strict=True)) for row in rows])
+def _json(columns: Columns, rows: Sequence[Values]) -> str:
+    return compact_json([
+        dict(zip(columns.names, map(_plain, row), strict=True)) for row in rows
+    ])  # fmt: skip
 
 
 def _plain(value: object) -> object:
@@ -290,15 +325,14 @@ def _id(prepared: Prepared) -> str:
     return prepared.record.id
 
 
-def _keys(prepared: Prepared) -> Iterator[str]:
+def _keys(prepared: Prepared) -> tuple[Hashable, ...]:
     """What an operation reads or writes: operations of one group have none in common."""
     record = prepared.record
     if record is None:
-        return
-    yield f"action {record.id}"
-    yield f"intent {record.intent}"
-    if record.call_id is not None:
-        yield f"call {compact_json([record.session, record.tenant, record.call_id])}"
+        return ()
+    if record.call_id is None:
+        return record.id, record.intent
+    return record.id, record.intent, (record.session, record.tenant, record.call_id)
 
 
 def _changed(operation: object) -> Iterator[str]:

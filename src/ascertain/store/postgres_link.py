@@ -25,7 +25,8 @@ from ascertain.store.postgres_errors import ledger_error
 from ascertain.store.postgres_online import migrate_online
 from ascertain.store.postgres_place import PostgresPlace
 from ascertain.store.postgres_schema import check_schema, make, newest, schema_of
-from ascertain.store.postgres_session import Manners, PostgresSession, Rows
+from ascertain.store.postgres_session import Manners, PostgresSession
+from ascertain.store.postgres_trip import Rows
 
 MAX_READERS = 4
 EPOCH_LOOK_S = 5.0

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ascertain.errors import LedgerUnreachable
 from ascertain.store.postgres_errors import connect_error, is_lost, ledger_error
 from ascertain.store.postgres_place import PostgresPlace
-from ascertain.store.postgres_queries import TELLS, form
+from ascertain.store.postgres_queries import TELLS, form, said
+from ascertain.store.postgres_trip import Rows, Said, Sent, trip
 from ascertain.store.postgres_wait import SEVERAL, connect
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ STATEMENT_S = 15.0
 IDLE_IN_TRANSACTION_S = 30.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _PREPARED = 512
+_BEGIN, _ROLLBACK = Said(b"begin", b"BEGIN"), Said(b"rollback", b"ROLLBACK")
 
-Rows = list[tuple[Any, ...]]
 Step = tuple[str, tuple[Any, ...]]
 
 
@@ -49,6 +50,9 @@ class PostgresSession:
         self._db: psycopg.Connection[Any] | None = None
         self._mark = 0  # names our side of the connection at the server
         self._was_there = False
+        self._prepared: set[bytes] = set()
+        self.sent: Sent = None
+        """Called when statements are under way and there is nothing left but to wait."""
         self.again: Callable[[], object] | None = None
         """Looks, after each connecting, whether the ledger still is one to work with."""
 
@@ -107,6 +111,7 @@ class PostgresSession:
             db.close()
             raise
         self._db, self._was_there = db, True
+        self._prepared = set()
         try:
             if self.again is not None:
                 self.again()
@@ -155,19 +160,16 @@ class PostgresSession:
     def together(self, steps: Sequence[Step], *, begin: bool) -> list[Rows]:
         """Send named queries without waiting in between, in one transaction.
 
-        :param steps: queries that give rows.
+        :param steps: their values are texts.
         :param begin: begin one, and leave it open. Else they belong to the one that is open, or
             have one of their own, which is committed with the last of them.
         """
         db = self._db or self.ready()
-        if len(steps) == 1 and not begin:
-            ((name, values),) = steps
-            return [_execute(db, name, *values)]  # never asked again: it may have been done
-        with db.pipeline():
-            if begin:
-                db.execute("BEGIN")
-            cursors = [db.execute(*form(name, values)) for name, values in steps]
-        return [cursor.fetchall() for cursor in cursors]
+        all_said = [said(name, values) for name, values in steps]
+        if begin:
+            all_said.insert(0, _BEGIN)
+        told = db.wait(trip(db.pgconn, self._prepared, all_said, self.sent))
+        return told[1:] if begin else told
 
     @contextmanager
     def flowing(self) -> Generator[None]:
@@ -182,6 +184,8 @@ class PostgresSession:
     def script(self, text: str) -> None:
         """A script of our own, such as a migration."""
         db = self._db or self.ready()
+        while self._prepared:  # after some commands the driver forgets all, ours too
+            db.execute(b"DEALLOCATE " + self._prepared.pop(), prepare=False)
         setattr(db, SEVERAL, True)
         try:
             db.execute(text.encode(), prepare=False)
@@ -195,7 +199,8 @@ class PostgresSession:
             return
         try:
             if not db.closed and db.info.transaction_status:
-                db.execute("ROLLBACK")
+                # Past the driver, which would forget all that is prepared.
+                db.wait(trip(db.pgconn, self._prepared, [_ROLLBACK], None))
         except Exception as error:
             if not is_lost(error):
                 raise

@@ -20,10 +20,10 @@ from ascertain.store.batch import Batch, Forms, Work, prepare_all
 from ascertain.store.breakers import LedgerBreakers
 from ascertain.store.chain_reads import LedgerChains
 from ascertain.store.contexts import LedgerContexts
+from ascertain.store.doubt import is_written
 from ascertain.store.filed import Keep
 from ascertain.store.fleet import LedgerFleet
 from ascertain.store.ledger import (
-    Advanced,
     Breakers,
     Burial,
     Chains,
@@ -32,9 +32,7 @@ from ascertain.store.ledger import (
     Fleet,
     Operation,
     Reply,
-    Reserved,
     Retained,
-    Taken,
 )
 from ascertain.store.retaining import old, retain
 from ascertain.store.rows import to_record
@@ -142,6 +140,7 @@ class SqlLedger(ABC, Generic[D]):
         self._begin(db, meanwhile)
         error = self._transact(db, work, replies, meanwhile)
         if error is None:
+            self._write_rest(db, work, replies, meanwhile)
             return
         if isinstance(error, LedgerFull):
             self._make_room(db)
@@ -158,7 +157,25 @@ class SqlLedger(ABC, Generic[D]):
                 for place, _ in work[done:]:
                     replies[place] = outage
                 return
-            replies[item[0]] = self._transact(db, [item], replies) or replies[item[0]]
+            by_itself = (item[0], item[1]._replace(alone=True))
+            replies[item[0]] = self._transact(db, [by_itself], replies) or replies[item[0]]
+
+    def _write_rest(
+        self, db: D, work: Work, replies: list[Reply | None], meanwhile: Meanwhile
+    ) -> None:
+        """Write by themselves those that were not written among others."""
+        rest = [
+            (place, prepared._replace(alone=True))
+            for place, prepared in work
+            if replies[place] is None
+        ]
+        if not rest:
+            return
+        try:
+            self._write(db, rest, replies, meanwhile)
+        except LedgerError as outage:
+            for place, _ in rest:
+                replies[place] = outage
 
     def _transact(
         self, db: D, work: Work, replies: list[Reply | None], meanwhile: Meanwhile = None
@@ -170,7 +187,7 @@ class SqlLedger(ABC, Generic[D]):
             batch.write_all(work, replies)
         except Exception as error:
             self._roll_back(db)
-            if not (batch.in_doubt and self._is_written(db, work, replies)):
+            if not (batch.in_doubt and self._settles(db, work, replies)):
                 return self._typed(error)
         except BaseException:
             self._roll_back(db)
@@ -186,6 +203,14 @@ class SqlLedger(ABC, Generic[D]):
         self._wrote(batch, replies)
         self._tally.written(batch.counts, batch.counts_written)
         return None
+
+    def _settles(self, db: D, work: Work, replies: list[Reply | None]) -> bool:
+        """Whether a transaction was committed; those that it did not write lose their replies."""
+        found = [self._is_written(db, [item], replies) for item in work]
+        if any(found):
+            for (place, _), written in zip(work, found, strict=True):
+                replies[place] = replies[place] if written else None
+        return any(found)
 
     def _is_written(self, db: D, work: Work, replies: Sequence[Reply | None]) -> bool:
         try:
@@ -355,27 +380,6 @@ class SqlLedger(ABC, Generic[D]):
         if self._chain_mac is None:
             self._chain_mac = chain_mac(self.secret())
         return self._chain_mac
-
-
-def is_written(run: Run, work: Work, replies: Sequence[Reply | None]) -> bool:
-    """Whether a transaction whose COMMIT gave an error is in the ledger all the same.
-
-    Events tell by their hash. Leases and schedules have none: the row tells, if nobody has changed
-    it since.
-    """
-    for place, prepared in reversed(work):
-        reply = replies[place]
-        if isinstance(reply, Taken) and reply.records:
-            record = reply.records[-1]
-        elif isinstance(reply, Advanced) or (isinstance(reply, Reserved) and reply.via == "new"):
-            record = reply.record
-        else:
-            continue
-        if prepared.events:
-            return bool(run("has_event", record.id, record.n, record.head))
-        row = first(run("by_id", record.id))
-        return row is not None and to_record(row) == record
-    return False
 
 
 def _answered(reply: Reply | None) -> Reply:

@@ -1,6 +1,6 @@
--- What PostgreSQL has to say in its own way. A list comes as one JSON text, and so do the rows of a
--- batch: one parameter, whatever their number. Several write at once, so what is read in order to be
--- changed is locked as it is read.
+-- What PostgreSQL has to say in its own way. A list comes as one JSON text: one parameter, whatever its
+-- length; rows that are written together come as one array for each column (*). Several write at once,
+-- so what is read in order to be changed is locked as it is read.
 
 -- name: insert_action (rows)
 -- Writes nothing where the call id is known or a live action has the slot; gives those written.
@@ -13,8 +13,40 @@ UPDATE action AS a SET {changes} FROM json_to_recordset(:rows::json) AS v({movin
 WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence
 RETURNING a.id, a.waited;
 
--- name: write_new (rows, events, payloads)
+-- name: write_new (*)
 -- New actions of which no action of the same intent is known, with their events and payloads.
+WITH done AS (
+    INSERT INTO action ({action}) SELECT wanted.* FROM (SELECT {each_action}) AS wanted
+    WHERE NOT EXISTS (SELECT 1 FROM action AS known WHERE known.intent = wanted.intent)
+    ON CONFLICT DO NOTHING RETURNING id
+), told AS (
+    INSERT INTO event ({event}) SELECT e.* FROM (SELECT {each_event}) AS e
+    WHERE (e.action_id IN (SELECT id FROM done)) IS TRUE
+), kept AS (
+    INSERT INTO payload ({payload}) SELECT p.* FROM (SELECT {each_payload}) AS p
+    WHERE (p.action_id IN (SELECT id FROM done)) IS TRUE
+)
+SELECT id FROM done;
+
+-- name: write_moves (*)
+-- Moves of actions that stand as they did before, with their events and payloads. Gives those moved,
+-- and for which of them somebody waits. They come in the order of their ids.
+WITH done AS (
+    UPDATE action AS a SET {changes} FROM (SELECT {each_moved}) AS v
+    WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence
+    RETURNING a.id, a.waited
+), told AS (
+    INSERT INTO event ({event}) SELECT e.* FROM (SELECT {each_event}) AS e
+    WHERE (e.action_id IN (SELECT id FROM done)) IS TRUE
+), kept AS (
+    INSERT INTO payload ({payload}) SELECT p.* FROM (SELECT {each_payload}) AS p
+    WHERE (p.action_id IN (SELECT id FROM done)) IS TRUE
+    ON CONFLICT (action_id, what) DO UPDATE SET salt = excluded.salt, body = excluded.body
+)
+SELECT id, waited FROM done;
+
+-- name: write_one_new (rows, events, payloads)
+-- The same with a single action, whose few rows are read quicker as JSON.
 WITH done AS (
     INSERT INTO action SELECT wanted.* FROM json_populate_recordset(NULL::action, :rows::json) AS wanted
     WHERE NOT EXISTS (SELECT 1 FROM action AS known WHERE known.intent = wanted.intent)
@@ -28,9 +60,7 @@ WITH done AS (
 )
 SELECT id FROM done;
 
--- name: write_moves (rows, events, payloads)
--- Moves of actions that stand as they did before, with their events and payloads. Gives those moved,
--- and for which of them somebody waits.
+-- name: write_one_move (rows, events, payloads)
 WITH done AS (
     UPDATE action AS a SET {changes} FROM json_to_recordset(:rows::json) AS v({moving})
     WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence
