@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from ascertain.adapters.mcp.link import Connect
 from ascertain.adapters.mcp.pins import Tool
-from ascertain.adapters.mcp.upstream import Connect, Upstream
+from ascertain.adapters.mcp.upstream import Upstream
 from ascertain.rules.texts import clean
 
 _HEAD: Final = """\
