@@ -31,6 +31,7 @@ class Shop:
         self.die = die
         self.forget = die
         self.hidden = False
+        self.text = "Open a ticket."
         self.metas: list[dict[str, Any]] = []
 
     def tickets(self) -> list[dict[str, str]]:
@@ -131,11 +132,10 @@ def make_server(shop: Shop) -> MCPServer:
         "shop", version="1.0", instructions="Tickets of a shop.", log_level="CRITICAL"
     )
 
-    @server.tool()
+    @server.tool(description=shop.text)
     async def create_ticket(
         order_id: str, issue: str, context: Context, request_id: str = ""
     ) -> dict[str, Any]:
-        """Open a ticket."""
         shop.metas.append(dict(context.request_context.meta or {}))
         return await shop.write(order_id, issue, request_id)
 
