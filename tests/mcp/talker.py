@@ -41,6 +41,8 @@ class Talker:
         self.called: list[str] = []
         self.levels: list[str] = []
         self.roots_changed = anyio.Event()
+        self.reading = anyio.Event()
+        self.ended = anyio.Event()
         self.session: Any = None
         self.bus = InMemorySubscriptionBus()
         self.server: Server[Any] = Declaring("talker", on_list_tools=self.tools)
@@ -67,7 +69,7 @@ class Talker:
         self.roots_changed.set()
 
     async def tools(self, context: Any, params: Any) -> types.ListToolsResult:
-        names = ["greet", "think", "look", "log", *(["more"] if self.more else [])]
+        names = ["greet", "think", "look", "log", "read", *(["more"] if self.more else [])]
         texts = {"greet": self.text}
         return types.ListToolsResult(
             tools=[
@@ -95,6 +97,15 @@ class Talker:
 
     async def _greet(self, context: Any) -> str:
         return "hello"
+
+    async def _read(self, context: Any) -> str:
+        """It takes for ever."""
+        self.reading.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.ended.set()
+        return "never"
 
     async def _think(self, context: Any) -> str:
         """Let the host's model speak."""

@@ -112,7 +112,7 @@ async def test_a_changed_tool_is_quarantined_before_the_host_is_told_to_look(
         await talker.changes()
         await heard.change()
         assert "greet" in Pins(house.folder / "pins.json").server("talker").quarantined
-        assert await names(host) == ["think", "look", "log", "ascertain"]
+        assert await names(host) == ["think", "look", "log", "read", "ascertain"]
         refused = await host.call("greet")
         assert (reason(refused), fact(refused)["actions"][0]["fields"]) == (
             "tool_changed", ["description"],
@@ -154,6 +154,23 @@ async def test_a_server_that_comes_back_as_another_one_is_looked_at_before_it_is
     assert [row["order"] for row in house.shop.tickets()] == ["A1"]
 
 
+async def test_a_stream_of_changes_says_first_what_it_will_tell_and_tells_no_more(house):
+    talker = Talker()
+    async with (
+        talking(house, talker, MODES[0]) as host,
+        host.client.listen(prompts_list_changed=True, resource_subscriptions=["a://b"]) as other,
+        host.client.listen(tools_list_changed=True) as changes,
+    ):
+        assert other.honored.prompts_list_changed is True
+        assert not other.honored.resource_subscriptions, "single resources are not followed"
+        assert not other.honored.tools_list_changed
+        talker.more = True
+        await talker.changes()
+        await anext(changes)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(other), 0.1)
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_only_what_the_server_declares_is_declared_to_its_hosts(house, mode):
     async with talking(house, Talker(), mode, "legacy") as host:
@@ -169,6 +186,18 @@ async def test_only_what_the_server_declares_is_declared_to_its_hosts(house, mod
         assert said.tools.list_changed is True, "its own list may always change"
         assert (said.prompts.list_changed, said.resources.list_changed) == (False, False)
         assert said.resources.subscribe is False
+
+
+@pairs
+async def test_a_cancelled_read_ends_at_the_server_too(house, mode, of_server):
+    talker = Talker()
+    tools = {"read": {"access": "read"}}
+    async with talking(house, talker, mode, of_server, tools=tools) as host:
+        call = asyncio.create_task(host.call("read"))
+        with anyio.fail_after(10):
+            await talker.reading.wait()
+            call.cancel()
+            await talker.ended.wait()
 
 
 @modes
