@@ -18,7 +18,7 @@ from types import ModuleType
 
 import report
 from kept import FULL, QUICK, Kept, Ratio
-from parts import calls, footprint, million, others, postgres, recovery, sessions, slow
+from parts import calls, footprint, million, others, postgres, proxy, recovery, sessions, slow
 
 HERE = Path(__file__).resolve().parent
 
@@ -28,6 +28,7 @@ PARTS: dict[str, ModuleType] = {
     "sessions": sessions,
     "slow": slow,
     "recovery": recovery,
+    "proxy": proxy,
     "others": others,
     "postgres": postgres,
     "million": million,

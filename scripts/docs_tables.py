@@ -239,6 +239,11 @@ def situations():
             yield f"`rejected` for good ({kind})", gone, plain
     done = new.changed(state=State.CONFIRMED)
     yield "`confirmed`, `compensated`", done, asked
+    undoable = Contract(
+        tool="create_ticket", noun="ticket", undo="cancel_ticket", undo_offered=True
+    )
+    alone = done.changed(id="a", chain="a", provider_ref="T900")
+    yield "`confirmed`, in no chain, its undo offered", alone, undoable
     yield "contradicted by evidence", done.changed(disputed=1), asked
     yield "a read without an answer", new.changed(state=State.REJECTED), read
     yield "a read that was refused", new.changed(state=State.REJECTED, final=1), read

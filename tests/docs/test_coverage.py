@@ -24,6 +24,7 @@ BY_THE_DECORATOR = {
     "access": "@app.read",
     "lookup": "@tool.lookup",
     "undo_by": "@tool.compensate",
+    "undo_offered": "@tool.compensate",
     "undoes": "@tool.compensate",
 }
 

@@ -30,8 +30,9 @@ from openai.types.responses import (
     ResponseOutputText,
 )
 
-from ascertain.adapters.door import NEXT, Door
+from ascertain.adapters.door import Door
 from ascertain.adapters.openai_agents import guard, guarded, guarded_server
+from ascertain.adapters.taking import NEXT
 from ascertain.errors import ContractError, NoScope
 from ascertain.testing.world import Behaviour, World
 from tests.doors.shopfront import AGAIN, PROVIDERS, effects, first, promises, shopfront

@@ -31,8 +31,9 @@ from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
 from ascertain import key
-from ascertain.adapters.door import NEXT, Door
+from ascertain.adapters.door import Door
 from ascertain.adapters.pydantic_ai import Guard
+from ascertain.adapters.taking import NEXT
 from ascertain.errors import NoScope
 from ascertain.testing.world import Behaviour, World
 from tests.doors.shopfront import AGAIN, BUDGET, PROVIDERS, effects, first, promises, shopfront

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,13 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.runner import serve_loop
 from mcp.shared.memory import create_client_server_memory_streams
 
+from ascertain import Ascertain
 from ascertain.adapters.mcp import serve
 from ascertain.adapters.mcp.config import ProxyConfig, proxy_config
 from ascertain.adapters.mcp.words import FACT
+from ascertain.errors import MayStillArrive
+from ascertain.model.action import ActionRecord
+from ascertain.runtime import approving, verdict
 from ascertain.store.ledger import Filter
 from ascertain.store.open import open_ledger
 from tests.mcp.shop_server import Shop, make_server, wait_for
@@ -42,6 +46,10 @@ TICKETS = {
     },
 }
 MODES = ("2026-07-28", "legacy")
+OF_THE_HOST = (
+    "elicitation_callback", "sampling_callback", "list_roots_callback", "logging_callback",
+    "log_level", "message_handler",
+)  # fmt: skip
 
 
 class House:
@@ -100,6 +108,12 @@ class House:
         budget = {"turn_s": 0.5, "send_deadline_s": 0.4, "backoff_s": 0.05}
         return {**rest, "lookup": lookup, "budget": budget, **said}
 
+    @contextmanager
+    def person(self) -> Iterator["Person"]:
+        """Somebody who looks at the ledger, from a process of their own as it were."""
+        with Ascertain(f"sqlite:///{self.folder}/ledger.db", worker="none") as app:
+            yield Person(app)
+
     def later(self) -> None:
         """Until the ledger's clock has moved on."""
         began = time.time()
@@ -114,10 +128,20 @@ class House:
         self.shop.hidden = False
 
     @asynccontextmanager
-    async def proxy(self, *, shared: bool = False, connect: Any = None, **said: Any) -> Any:
+    async def proxy(
+        self,
+        *,
+        shared: bool = False,
+        connect: Any = None,
+        said_by_host: types.ClientCapabilities | None = None,
+        worker: str = "none",
+        **said: Any,
+    ) -> Any:
         """The proxy as hosts see it."""
         config = self.config(**said)
-        opened = serve.opened(config, connect or self.connect, shared=shared, worker="none")
+        opened = serve.opened(
+            config, connect or self.connect, shared=shared, worker=worker, host_offers=said_by_host
+        )
         async with opened as server:
             yield server
 
@@ -135,11 +159,47 @@ class House:
     @asynccontextmanager
     async def host(self, *, mode: str = MODES[0], **said: Any) -> AsyncIterator["Host"]:
         """A host of a proxy of its own."""
-        callback = said.pop("elicitation_callback", None)
+        own = {name: said.pop(name) for name in tuple(said) if name in OF_THE_HOST}
         async with AsyncExitStack() as stack:
             server = await stack.enter_async_context(self.proxy(**said))
-            made = Client(server, mode=mode, elicitation_callback=callback)
+            made = Client(server, mode=mode, **own)
             yield Host(await stack.enter_async_context(made))
+
+
+class Person:
+    """Who approves, declines and gives verdicts."""
+
+    def __init__(self, app: Ascertain) -> None:
+        self.app = app
+
+    def waits(self, tool: str = "") -> ActionRecord:
+        """The one call that waits for somebody."""
+        found = self.app.ledger.find(Filter(limit=10, tool=tool or None))
+        (record,) = [one for one in found if one.review is not None]
+        return record
+
+    def approve(self, tool: str = "") -> None:
+        record = self.waits(tool)
+        digest = approving.digest_of(self.app.hands, record)
+        approving.approve(self.app.hands, record.id, by="li", digest=digest)
+
+    def decline(self) -> None:
+        approving.decline(self.app.hands, self.waits().id, by="li")
+
+    def found(self, ref: str) -> None:
+        verdict.resolve(self.app.hands, self.waits().id, confirmed=ref)
+
+    def found_nothing(self) -> None:
+        """Said again where it is too early to be sure."""
+        until = time.monotonic() + 5
+        while True:
+            try:
+                verdict.resolve(self.app.hands, self.waits().id, not_done=True, evidence="looked")
+            except MayStillArrive:
+                if time.monotonic() > until:
+                    raise
+            else:
+                return
 
 
 @asynccontextmanager

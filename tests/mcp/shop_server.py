@@ -31,6 +31,7 @@ class Shop:
         self.die = die
         self.forget = die
         self.hidden = False
+        self.text = "Open a ticket."
         self.metas: list[dict[str, Any]] = []
 
     def tickets(self) -> list[dict[str, str]]:
@@ -82,6 +83,32 @@ class Shop:
                 raise MCPError(-32603, "out of memory")
         return {"ticket_id": ticket, "again": False}
 
+    def cancelled(self) -> list[str]:
+        """The tickets that were cancelled, as often as they were."""
+        file = self.folder / "cancelled"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [line.split("\t")[0] for line in lines]
+
+    async def cancel(self, ticket: str, request: str) -> dict[str, Any]:
+        """``FOLDER/next_cancel`` says what happens, as ``next`` does for a write."""
+        file = self.folder / "next_cancel"
+        said = file.read_text() if file.exists() else ""
+        file.unlink(missing_ok=True)
+        if said == "die_before":
+            self.die()
+            await asyncio.Event().wait()
+        if said == "closed":
+            raise ToolError("TOO_LATE: it was dealt with")
+        lines = self.folder / "cancelled"
+        known = lines.read_text() if lines.exists() else ""
+        if not request or f"\t{request}\n" not in known:
+            with lines.open("a") as log:
+                log.write(f"{ticket}\t{request}\n")
+        if said == "die_after":
+            self.die()
+            await asyncio.Event().wait()
+        return {"cancelled": ticket}
+
 
 def wait_for(file: Path) -> None:
     """Until the test says so: this is the slow provider."""
@@ -105,11 +132,10 @@ def make_server(shop: Shop) -> MCPServer:
         "shop", version="1.0", instructions="Tickets of a shop.", log_level="CRITICAL"
     )
 
-    @server.tool()
+    @server.tool(description=shop.text)
     async def create_ticket(
         order_id: str, issue: str, context: Context, request_id: str = ""
     ) -> dict[str, Any]:
-        """Open a ticket."""
         shop.metas.append(dict(context.request_context.meta or {}))
         return await shop.write(order_id, issue, request_id)
 
@@ -117,6 +143,11 @@ def make_server(shop: Shop) -> MCPServer:
     async def send_note(order_id: str, text: str, copies: int | None = 1) -> dict[str, Any]:
         """Send a note; nobody can ask what became of it."""
         return await shop.write(order_id, text, "")
+
+    @server.tool()
+    async def cancel_ticket(ticket_id: str, request_id: str = "") -> dict[str, Any]:
+        """Cancel a ticket."""
+        return await shop.cancel(ticket_id, request_id)
 
     @server.tool(annotations=READS)
     def find_tickets(request: str = "", order_id: str = "") -> dict[str, Any]:

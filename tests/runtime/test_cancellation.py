@@ -90,6 +90,28 @@ async def test_cancelled_during_the_back_off_nothing_is_sent_again(app):
     assert (record.state, record.lease_owner, sends) == (State.UNKNOWN, None, ["A1"])
 
 
+async def test_a_read_ends_with_its_caller(app, caplog):
+    """Nothing has happened, and there is no action on which a late answer could land."""
+    reading, ended = asyncio.Event(), asyncio.Event()
+
+    @app.read(budget=QUICK)
+    async def look(order_id: str) -> dict:
+        reading.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def caller() -> None:
+        async with app.session("s", principal="u"):
+            await look(order_id="A1")
+
+    await cancelled(asyncio.create_task(caller()), reading)
+    await asyncio.wait_for(ended.wait(), 0.2)  # before its deadline
+    assert "answer_not_recorded" not in caplog.text
+    assert app.ledger.find(Filter()) == []
+
+
 async def test_an_async_body_that_will_not_stop_is_given_up_at_its_deadline_and_lands_late(app):
     """It swallows its cancellation: unknown and suspect now, confirmed by itself in the end."""
     release = asyncio.Event()

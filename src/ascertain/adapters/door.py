@@ -13,14 +13,16 @@ import threading
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from ascertain.adapters.calling import Step, ToolCall, Way, apart, call_id_of, driven, driven_async
 from ascertain.adapters.guests import Guest, Run, as_value, without
+from ascertain.adapters.taking import NEXT, WHICH, taken
 from ascertain.adapters.told import NOTHING, Fact
 from ascertain.adapters.unmade import TOLD, cut_off, not_listed, refused
-from ascertain.errors import ContractError, InvalidArguments, LedgerError, NoScope, NotAllowed
+from ascertain.errors import ContractError, LedgerError, NoScope, NotAllowed
 from ascertain.model.contract import Contract
+from ascertain.rules.chain import begins_own
 from ascertain.rules.facts import (
     ASK_PERSON,
     CALL_AGAIN,
@@ -30,18 +32,16 @@ from ascertain.rules.facts import (
     WAIT,
     facts_of,
     query,
+    undo,
 )
 from ascertain.runtime.action import Action
 from ascertain.runtime.app import Ascertain
-from ascertain.runtime.refusing import Refusing, log
+from ascertain.runtime.refusing import log
 from ascertain.runtime.registry import Entry
 from ascertain.runtime.scope import current
 from ascertain.runtime.session import Session
 from ascertain.runtime.wanting import Options
 from ascertain.runtime.wrapping import read_config
-
-NEXT: Final = "ascertain"
-"""The name of the one tool that models get from us."""
 
 DESCRIPTION: Final = (
     "Do one of the things that the last facts list under next_allowed, such as asking the provider "
@@ -73,7 +73,8 @@ class Door:
         ``pass`` (let through untouched) or ``refuse``.
     :param ordinal: names an intended second of the same intent in one turn, from what the program
         knows of the call; a model cannot.
-    :param show: own tools whose answer a model is shown beside the facts; reads always are.
+    :param show: own tools whose answer a model is shown beside the facts, or True: all of them;
+        reads always are.
     :raises ContractError: an option that makes no sense.
     """
 
@@ -85,7 +86,7 @@ class Door:
         config: str | os.PathLike[str] | None = None,
         unlisted: str = "write",
         ordinal: Ordinal | None = None,
-        show: Sequence[str] = (),
+        show: Sequence[str] | bool = (),
     ) -> None:
         if unlisted not in UNLISTED:
             raise ContractError(f"unlisted={unlisted!r}: it is one of {', '.join(UNLISTED)}.")
@@ -95,7 +96,7 @@ class Door:
         self.scope = scope
         self._unlisted = unlisted
         self._ordinal = ordinal
-        self._show = frozenset(show)
+        self._show = show if isinstance(show, bool) else frozenset(show)
         self._said: dict[str, dict[str, Any]] = {}
         self._guests: dict[str, Guest] = {}
         self._lock = threading.Lock()
@@ -170,16 +171,22 @@ class Door:
             for entry in self.app.registry
             if entry.contract.lookup is not None and not entry.contract.is_read
         ]
-        return [*dict.fromkeys(asks), *ALWAYS]
+        return [*dict.fromkeys(asks), *self._undos(), *ALWAYS]
+
+    def _undos(self) -> list[str]:
+        return [undo(entry.contract) for entry in self.app.registry if begins_own(entry.contract)]
 
     def next_schema(self, entries: Sequence[str] = ()) -> dict[str, Any]:
         """The schema of the tool ``ascertain``.
 
         :param entries: what is allowed now; by default everything that ever can be.
         """
-        entry = {"type": "string", "enum": list(entries) or self.entries()}
+        wanted = list(entries) or self.entries()
+        properties: dict[str, Any] = {"entry": {"type": "string", "enum": wanted}}
+        if not set(self._undos()).isdisjoint(wanted):
+            properties["provider_ref"] = {"type": "string", "description": WHICH}
         return {
-            "type": "object", "properties": {"entry": entry}, "required": ["entry"],
+            "type": "object", "properties": properties, "required": ["entry"],
             "additionalProperties": False,
         }  # fmt: skip
 
@@ -208,7 +215,7 @@ class Door:
                     raise _CutOff
                 arguments = call.parsed()
                 if call.tool == NEXT:
-                    return (yield from self._taken(session, arguments))
+                    return (yield from taken(session, arguments, self._undos()))
                 if self._refuses(call.tool):
                     return not_listed(call.tool)
                 action: Action[Any] = yield self._made(session, call, arguments, run)
@@ -217,7 +224,7 @@ class Door:
             except TOLD as error:
                 return refused(call.tool, error)
             # From here on it was made: no error of the telling says that it was not.
-            fact: Fact = yield apart(self._told, call.tool, action)
+            fact: Fact = yield apart(self.fact_of, call.tool, action)
             return fact
 
     def _made(
@@ -271,7 +278,7 @@ class Door:
             entry = entry_of(is_async=True)
             return _heard(await self.app.guarded_async(entry, (), kwargs, options), options)
 
-    def _told(self, tool: str, action: Action[Any]) -> Fact:
+    def fact_of(self, tool: str, action: Action[Any]) -> Fact:
         """The fact of a call that was made. Where the ledger cannot be read for more, it is what is
         in hand: the state, without the answer, and a person is all that is offered.
         """
@@ -292,28 +299,11 @@ class Door:
     def _answer_of(self, tool: str, action: Action[Any], contract: Contract) -> Any:
         """The provider's answer, where a model is shown it."""
         guest = self._guests.get(tool)
-        if not (contract.is_read or tool in self._show or (guest is not None and guest.show)):
+        own = self._show if isinstance(self._show, bool) else tool in self._show
+        if not (contract.is_read or own or (guest is not None and guest.show)):
             return NOTHING
         text = action.result_json
         return action.result if text is None else json.loads(text)
-
-    # -- what may be taken ----------------------------------------------------------------------
-
-    def _taken(self, session: Session, arguments: Mapping[str, Any]) -> Way:
-        entry = arguments.get("entry")
-        if not isinstance(entry, str) or len(arguments) != 1:
-            raise InvalidArguments("ascertain takes one argument, entry, which is a text.")
-        offered: list[str] = yield apart(_offered, session, entry)
-        if not offered:
-            with Refusing(NEXT, session):
-                raise NotAllowed("It is not among what is allowed now; it had no effect.")
-        facts: dict[str, Any] = {}
-        for action_id in offered:
-            facts = yield Step(
-                partial(session.take, entry, action_id),
-                partial(session.take_async, entry, action_id),
-            )
-        return Fact(NEXT, facts, confirmed=True)
 
     # -- whose wish it is -----------------------------------------------------------------------
 
@@ -352,12 +342,3 @@ class _CutOff(Exception):
 def _turned(session: Session, turn: str) -> AbstractContextManager[Session]:
     """The session in this turn; a turn that the program has named already stands."""
     return session.turn(turn) if turn and not session.scope.turn else nullcontext(session)
-
-
-def _offered(session: Session, entry: str) -> list[str]:
-    """The session's actions for which an entry is allowed now; it is checked again when taken."""
-    return [
-        action.id
-        for action in session.actions(whole=True)
-        if entry in cast("Sequence[str]", action.facts()["next_allowed"])
-    ]

@@ -21,11 +21,12 @@ from fastmcp.tools.base import Tool, ToolResult
 from pydantic import TypeAdapter
 
 from ascertain.adapters.calling import ToolCall
-from ascertain.adapters.door import DESCRIPTION, NEXT, Door
+from ascertain.adapters.door import DESCRIPTION, Door
 from ascertain.adapters.mcp import render
 from ascertain.adapters.mcp.answers import ErrorResult
 from ascertain.adapters.mcp.guard import ERROR_CODE
 from ascertain.adapters.mcp.words import said_by_host
+from ascertain.adapters.taking import NEXT
 from ascertain.adapters.told import NOTHING
 from ascertain.errors import ContractError
 

@@ -34,7 +34,8 @@ from pydantic import BaseModel, ValidationError
 
 from ascertain.adapters import told
 from ascertain.adapters.calling import ToolCall
-from ascertain.adapters.door import DESCRIPTION, NEXT, Door
+from ascertain.adapters.door import DESCRIPTION, Door
+from ascertain.adapters.taking import NEXT
 from ascertain.adapters.told import Fact
 from ascertain.adapters.unmade import refused
 from ascertain.errors import ContractError, InvalidArguments, NoScope

@@ -13,8 +13,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypedDict
 
 from ascertain.adapters.calling import ToolCall
-from ascertain.adapters.door import DESCRIPTION, NEXT, Door
+from ascertain.adapters.door import DESCRIPTION, Door
 from ascertain.adapters.guests import Run, as_value
+from ascertain.adapters.taking import NEXT
 from ascertain.adapters.told import Fact
 from ascertain.adapters.unmade import cut_off, no_answer, refused
 from ascertain.errors import ContractError, InvalidArguments

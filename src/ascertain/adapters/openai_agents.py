@@ -29,9 +29,10 @@ from pydantic_core import to_jsonable_python
 
 from ascertain.adapters import told
 from ascertain.adapters.calling import ToolCall
-from ascertain.adapters.door import DESCRIPTION, NEXT, Door, ScopeOf
+from ascertain.adapters.door import DESCRIPTION, Door, ScopeOf
 from ascertain.adapters.guests import Run
 from ascertain.adapters.pausing import waits
+from ascertain.adapters.taking import NEXT
 from ascertain.errors import ContractError, NoScope
 from ascertain.model.contract import Approval
 from ascertain.runtime.attempt import current_attempt

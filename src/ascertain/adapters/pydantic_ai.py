@@ -34,8 +34,9 @@ from pydantic_core import ValidationError, to_json, to_jsonable_python
 
 from ascertain.adapters import told, unmade
 from ascertain.adapters.calling import ToolCall
-from ascertain.adapters.door import DESCRIPTION, NEXT, Door
+from ascertain.adapters.door import DESCRIPTION, Door
 from ascertain.adapters.pausing import waits
+from ascertain.adapters.taking import NEXT
 from ascertain.adapters.told import Fact
 from ascertain.errors import InvalidArguments
 from ascertain.model.words import Accepted, NotSent

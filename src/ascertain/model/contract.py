@@ -131,6 +131,8 @@ class Contract(Record):
     :param undo: name of the compensating tool; None = irreversible.
     :param undo_by: ``reference``: what happened is reversed by its reference; ``key``: the
         reversal works by our key whether or not it happened.
+    :param undo_offered: a model may ask for the undo of a call that is in no chain
+        (``undo_<noun>``); such a call begins a chain of its own.
     :param undoes: name of the tool whose effect this one reverses; '' where it is no compensation.
     :param provides: context key to the dotted path in the result; '' is all of it.
     :param context: parameter to the context key that alone fills it.
@@ -171,6 +173,7 @@ class Contract(Record):
     undo: str | None = None
     undo_within_s: float | None = None
     undo_by: str = "reference"
+    undo_offered: bool = False
     undoes: str = ""
     budget: Budget = Budget()
     send_by_s: float | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from ascertain.errors import ContractError
 from ascertain.model.action import ActionRecord
-from ascertain.model.chain import Around, ChainRecord, Course, Member, Steers, Weight
+from ascertain.model.chain import Around, ChainRecord, Course, Joins, Member, Steers, Weight
 from ascertain.model.contract import Contract
 from ascertain.model.operations import Advance, Beside
 from ascertain.model.outcome import Kind
@@ -34,6 +34,54 @@ def chain_id(tenant: str, principal: str, session: str, name: str, ordinal: str)
     """The same wish of the same session is the same chain, in whatever process."""
     parts = f"{tenant}\x1f{principal}\x1f{session}\x1f{name}\x1f{ordinal}"
     return hashlib.blake2b(parts.encode(), digest_size=12).hexdigest()
+
+
+def begins_own(contract: Contract) -> bool:
+    """Whether a call that is in no chain begins one, so that its undo can be asked for.
+
+    What brings context to a session is left out: others may have gone on from it.
+    """
+    return contract.undo_offered and not contract.provides
+
+
+def is_own(record: ActionRecord) -> bool:
+    """Whether the action's chain is its own: it has no other step."""
+    return bool(record.chain) and record.chain == record.id
+
+
+def is_alone(chain: ChainRecord) -> bool:
+    """Whether it is the chain of a single call."""
+    return chain.ordinal == chain.id
+
+
+def own(record: ActionRecord) -> Joins:
+    """The chain of a call that begins its own.
+
+    No code has to come to its end, and no refusal turns it.
+
+    :param record: about to be stored; its chain is named by its id.
+    """
+    chain = ChainRecord(
+        id=record.chain, tenant=record.tenant, principal=record.principal, session=record.session,
+        name=record.tool, ordinal=record.id, wish="done", wish_zh="", plan="",
+        created_at=record.created_at,
+    )  # fmt: skip
+    member = Member(chain.id, record.id, record.tool, 1, Weight.BEST_EFFORT)
+    return Joins(chain=chain, member=member)
+
+
+def may_be_undone(record: ActionRecord, contract: Contract) -> bool:
+    """Whether it began a chain of its own, so that its undo may have been asked for."""
+    return begins_own(contract) and is_own(record)
+
+
+def may_ask_undo(record: ActionRecord, contract: Contract, now: float) -> bool:
+    """Whether a model may ask that a confirmed call is undone: by its reference, in time."""
+    if not may_be_undone(record, contract) or record.provider_ref is None:
+        return False
+    deadline = undo_by_at(record, contract)
+    free = not record.disputed and record.review is None
+    return contract.undo is not None and free and (deadline is None or now < deadline)
 
 
 def not_started(record: ActionRecord) -> bool:

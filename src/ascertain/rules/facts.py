@@ -18,7 +18,7 @@ from ascertain.model.tables import State
 from ascertain.rules import texts
 from ascertain.rules.budget import may_ask, resend_at, sends_left
 from ascertain.rules.cases import as_found, unsettled
-from ascertain.rules.chain import WAITS_FOR, not_started, satisfied
+from ascertain.rules.chain import WAITS_FOR, is_own, may_ask_undo, not_started, satisfied
 from ascertain.rules.news.items import LATER, PARTLY
 from ascertain.rules.project import Part, workflow_say, workflow_state
 
@@ -37,6 +37,11 @@ Known = tuple[ActionRecord, Contract]
 def query(contract: Contract) -> str:
     """The entry that asks the provider about this tool's effect."""
     return f"query_{contract.noun}"
+
+
+def undo(contract: Contract) -> str:
+    """The entry that undoes a confirmed call of this tool."""
+    return f"undo_{contract.noun}"
 
 
 def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[str]:
@@ -64,6 +69,8 @@ def next_allowed(record: ActionRecord, contract: Contract, now: float) -> list[s
             return _after_refusal(record, contract, now)
         case State.CONFIRMED if record.review == LATER:
             return [CALL_AGAIN, ASK_PERSON]
+        case State.CONFIRMED if may_ask_undo(record, contract, now):
+            return [undo(contract)]
         case State.CONFIRMED | State.COMPENSATED:
             return []
         case _:
@@ -84,7 +91,7 @@ def allowed(record: ActionRecord, contract: Contract, now: float, around: Around
         return []
     waits = record.kind is Kind.WITHDRAWN and record.reason.startswith(WAITS_FOR)
     if around.chain.backward or around.chain.stopped_at is not None:
-        gone = (CALL_AGAIN, CORRECT_ARGUMENTS, *((WAIT,) if waits else ()))
+        gone = (CALL_AGAIN, CORRECT_ARGUMENTS, undo(contract), *((WAIT,) if waits else ()))
         return [entry for entry in entries if entry not in gone]
     if not waits:
         return entries
@@ -150,12 +157,11 @@ def facts_of(
     """
     parts = {
         language: [
-            part_of(record, contract, language)
-            for record, contract in known
-            if not (contract.undoes and len(known) > 1)
+            _part_now(record, contract, language, chains) for record, contract in _wished(known)
         ]
         for language in texts.LANGUAGES
     }
+    backward = backward or (len(known) == 1 and _goes_back(known[0][0], chains))
     entries = [
         entry
         for record, contract in known
@@ -165,9 +171,10 @@ def facts_of(
             else next_allowed(record, contract, now)
         )
     ]
+    single = len(known) == 1 and not (backward and known[0][0].state is State.CONFIRMED)
     say = {
         language: texts.say(known[0][0], known[0][1], language)
-        if len(known) == 1
+        if single
         else workflow_say(parts[language], language, wish, backward=backward)
         for language in texts.LANGUAGES
     }
@@ -180,6 +187,33 @@ def facts_of(
         "next_allowed": list(dict.fromkeys(entries)),
         "say": say,
     }
+
+
+def _wished(known: Sequence[Known]) -> Sequence[Known]:
+    """Those of several that are part of the wish: not what reverses, nor what was undone alone."""
+    if len(known) == 1:
+        return known
+    left = [
+        (record, contract)
+        for record, contract in known
+        if not (contract.undoes or (is_own(record) and record.state is State.COMPENSATED))
+    ]
+    return left or [(record, contract) for record, contract in known if not contract.undoes]
+
+
+def _part_now(
+    record: ActionRecord, contract: Contract, language: str, chains: Mapping[str, Around]
+) -> Part:
+    """Its share; of what is just being undone alone, nobody says that it is done."""
+    part = part_of(record, contract, language)
+    undoing = record.state is State.CONFIRMED and _goes_back(record, chains)
+    return part._replace(state=State.SENT) if undoing else part
+
+
+def _goes_back(record: ActionRecord, chains: Mapping[str, Around]) -> bool:
+    """Whether the action is being undone, or was, in a chain of its own."""
+    around = chains.get(record.chain)
+    return is_own(record) and around is not None and around.chain.backward
 
 
 def _shown(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

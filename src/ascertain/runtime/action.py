@@ -8,10 +8,12 @@ from ascertain.errors import Unsettled
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
 from ascertain.rules import texts
+from ascertain.rules.chain import may_be_undone
 from ascertain.rules.facts import facts_of
 from ascertain.runtime.batching import items_in
 
 if TYPE_CHECKING:
+    from ascertain.model.contract import Contract
     from ascertain.runtime.hands import Hands
     from ascertain.runtime.registry import Entry
 
@@ -53,6 +55,11 @@ class Action(Generic[T]):
     @property
     def tool(self) -> str:
         return self.record.tool
+
+    @property
+    def contract(self) -> Contract:
+        """What its tool promises."""
+        return self._entry.contract
 
     @property
     def state(self) -> State:
@@ -141,12 +148,13 @@ class Action(Generic[T]):
 
     def facts(self) -> dict[str, Any]:
         """All that the model may be told, and what may be done next."""
-        chain = self.record.chain
-        around = self._hands.ledger.chains.around(chain) if chain and not self.confirmed else None
+        chain, contract = self.record.chain, self._entry.contract
+        looks = chain and (not self.confirmed or may_be_undone(self.record, contract))
+        around = self._hands.ledger.chains.around(chain) if looks else None
         return facts_of(
-            [(self.record, self._entry.contract)],
+            [(self.record, contract)],
             self._hands.clock(),
-            items={self.id: self.items} if self._entry.contract.items else {},
+            items={self.id: self.items} if contract.items else {},
             chains={} if around is None else {around.chain.id: around},
         )
 

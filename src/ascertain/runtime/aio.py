@@ -267,7 +267,9 @@ class AsyncDriver:
         if body is None:
             return report(entry, opening, error=NotSent("all_threads_busy"))
         news = await self._wait(opening, body, deadline_s)
-        if news.live:
+        if news.live and entry.contract.is_read:
+            body.give_up()  # there is no action on which its answer could land
+        elif news.live:
             self._land_later(record, opening, body, deadline_s)
         return news
 

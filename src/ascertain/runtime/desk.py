@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ascertain.errors import ActionNotFound, ContractError, LedgerError, NotAllowed
 from ascertain.flow.effects import Flow
-from ascertain.flow.recover import inspect
+from ascertain.flow.recover import inspect, recover
 from ascertain.model.action import ActionRecord
-from ascertain.model.chain import Around, ChainRecord
+from ascertain.model.chain import Around, ChainRecord, TurnChain
 from ascertain.model.contract import Contract
 from ascertain.model.operations import Advanced, Reply, Take, Taken
 from ascertain.model.tables import By
 from ascertain.rules import facts as rules
-from ascertain.rules.chain import advance_of, chain_id
+from ascertain.rules.chain import advance_of, chain_id, is_alone
 from ascertain.rules.evidence import open_review
 from ascertain.rules.identity import Scope
 from ascertain.rules.moves import Move, note
@@ -65,7 +65,7 @@ class Desk:
             if contract.items
         }
         chains = self._chains(known)
-        backward = any(around.chain.backward for around in chains.values())
+        backward = any(one.chain.backward for one in chains.values() if not is_alone(one.chain))
         now = self._hands.clock()
         return rules.facts_of(known, now, wish=wish, backward=backward, items=items, chains=chains)
 
@@ -87,6 +87,19 @@ class Desk:
             flow = self._inspection(taken, tool, contract)
             if flow is not None:
                 SyncDriver(self._hands, tool, self._calls.keeper).drive(flow)
+        elif entry == rules.undo(contract):
+            tool = self._hands.registry.get(record.tool)
+            if tool.is_async:
+                raise NotAllowed(
+                    f"{record.tool} is an async tool; nothing was undone.",
+                    next_step="Use `await session.take_async(...)`.",
+                )
+            taken = self._hands.committer.commit(self._lease(record, contract))
+            self._hands.committer.commit(self._turn(record))
+            flow = self._undoing(taken, tool, contract)
+            if flow is not None:
+                SyncDriver(self._hands, tool, self._calls.keeper).drive(flow)
+            return self._alone(record)
         else:
             self._note(record, entry)
         return self.facts(session.scope, session.wish)
@@ -105,6 +118,14 @@ class Desk:
             flow = self._inspection(taken, tool, contract)
             if flow is not None:
                 await AsyncDriver(self._hands, tool, self._calls.bodies).drive(flow)
+        elif entry == rules.undo(contract):
+            tool = self._hands.registry.get(record.tool)
+            taken = await commit_async(self._hands.committer, self._lease(record, contract))
+            await commit_async(self._hands.committer, self._turn(record))
+            flow = self._undoing(taken, tool, contract)
+            if flow is not None:
+                await AsyncDriver(self._hands, tool, self._calls.bodies).drive(flow)
+            return self._alone(record)
         else:
             self._note(record, entry)
         return self.facts(session.scope, session.wish)
@@ -250,6 +271,23 @@ class Desk:
         if not taken.records:
             return None
         return inspect(self._hands.setting(tool, contract), taken.records[0])
+
+    def _turn(self, record: ActionRecord) -> TurnChain:
+        """From here on it is being undone, whoever goes on with that."""
+        return TurnChain(chain=record.chain, reason="asked", now=self._hands.clock())
+
+    def _undoing(self, taken: Reply, tool: Entry, contract: Contract) -> Flow[ActionRecord] | None:
+        """Undo it here and now, as far as one pass goes; a worker does the rest."""
+        self._hands.poke(self._hands.clock())
+        assert isinstance(taken, Taken)
+        if not taken.records:
+            return None
+        return recover(self._hands.setting(tool, contract), taken.records[0], None)
+
+    def _alone(self, record: ActionRecord) -> dict[str, Any]:
+        """The facts of one action, whatever turn it was made in."""
+        now = self._hands.ledger.get(record.id) or record
+        return Action(now, self._hands.registry.get(now.tool), self._hands).facts()
 
     def _write(self, before: ActionRecord, move: Move) -> None:
         operation = advance_of(before, move)

@@ -115,7 +115,7 @@ class _Declared(Generic[P]):
         return function
 
     def compensate(
-        self, *, within: float | str | None = None, by: str = "reference",
+        self, *, within: float | str | None = None, by: str = "reference", offered: bool = False,
         **said: Unpack[Promises],
     ) -> Callable[[Callable[[Undone], Any]], Compensation[...]]:  # fmt: skip
         """Attach the compensation: how to reverse what this tool did, as an action of its own.
@@ -126,6 +126,8 @@ class _Declared(Generic[P]):
         :param within: how long after the last send it may still be begun (``24h``); None: always.
         :param by: ``reference``: it reverses what is known by the provider's reference; ``key``: it
             works by our key, whether or not the effect happened.
+        :param offered: a model may ask for it: ``next_allowed`` of a confirmed call that is in no
+            chain has ``undo_<noun>`` then.
         :raises ContractError: a read, a compensation of a compensation, or a second one.
         """
 
@@ -133,7 +135,9 @@ class _Declared(Generic[P]):
             way = undoing.way_of(within, by)
             entry = undoing.declare(self._entry, function, way, said)
             self._app.registry.add(entry)
-            self._entry.promise(undo=entry.name, undo_within_s=way.within_s, undo_by=way.by)
+            self._entry.promise(
+                undo=entry.name, undo_within_s=way.within_s, undo_by=way.by, undo_offered=offered
+            )
             return Compensation[...](self._app, entry)
 
         return attach

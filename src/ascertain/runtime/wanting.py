@@ -8,8 +8,9 @@ from typing import NamedTuple
 from ascertain.flow.call import Wanted
 from ascertain.model.action import ActionRecord
 from ascertain.model.contract import Contract, OncePer
-from ascertain.model.operations import Lookalike
+from ascertain.model.operations import Beside, Lookalike
 from ascertain.rules.budget import Turn
+from ascertain.rules.chain import begins_own, own
 from ascertain.rules.identity import SINGLE, Scope, derive_key, intent_digest, slot_of
 from ascertain.rules.mac import Mac
 from ascertain.runtime.attempt import running
@@ -95,20 +96,26 @@ def wanted(
     chain = scope.chain or joins or ""
     if joins == "" and contract.provides:
         chain = chain or action_id  # it is the first of what may follow from it
+    alone = not chain and mode == GUARD and begins_own(contract)
     # by position: half the time of naming two dozen fields, for every call
     record = ActionRecord(
         action_id, scope.tenant, contract.tool, scope.principal, scope.session, scope.opening,
-        scope.turn, slot, chain, call_id, parent_id, None,
+        scope.turn, slot, action_id if alone else chain, call_id, parent_id, None,
         intent if mode == GUARD else f"{intent}{SINGLE}{action_id}", ordinal, exact, wording, key,
         entry.contract_digest, mode, now, send_by_at,
         updated_at=now,
     )  # fmt: skip
+    beside: tuple[Beside, ...] = ()
+    if contract.by_fields:
+        beside += (Lookalike(fields=digest(identity)),)
+    if alone:
+        beside += (own(record),)
     return Wanted(
         record=record,
         arguments=bound.text,
         contract_json=entry.contract_json,
         rebuild=partial(_replacing, mac, contract, intent, record),
-        beside=(Lookalike(fields=digest(identity)),) if contract.by_fields else (),
+        beside=beside,
         never_repeats=options.never_repeats,
     )
 

@@ -75,6 +75,11 @@ class ToolConfig:
     lookup: tuple[Companion, Search, Said] | None = None
     undo: tuple[Companion, Said] | None = None
 
+    @property
+    def companions(self) -> list[str]:
+        """The tools of the server that are called for an action of this one."""
+        return [said[0].tool for said in (self.lookup, self.undo) if said is not None]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyConfig:
@@ -85,6 +90,7 @@ class ProxyConfig:
         none; empty: one for the server on stdio, none over HTTP.
     :param turn_idle_s: after so long without a call an equal call is a new wish; inf: never.
     :param trust_annotations: believe ``readOnlyHint`` of tools that are not listed here.
+    :param pauses: leave a call that waits for a person with the host, where it can be asked.
     :param model_tool: the name of the extra tool for the model. :param pins: where the pins lie.
     :param env: for the server's process. :param headers: for a server over HTTP.
     """
@@ -96,6 +102,7 @@ class ProxyConfig:
     session: str = ""
     turn_idle_s: float = 600.0
     trust_annotations: bool = False
+    pauses: bool = True
     model_tool: str = "ascertain"
     pins: str = "ascertain.pins.json"
     env: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -143,10 +150,9 @@ def proxy_config(where: str, table: object) -> ProxyConfig:
         idle = said.pop("turn_idle")
         idle_s = None if idle == "never" else seconds(idle, f"{where}: turn_idle")
         fields["turn_idle_s"] = inf if idle_s is None else idle_s
-    if "trust_annotations" in said:
-        fields["trust_annotations"] = _flag(
-            where, "trust_annotations", said.pop("trust_annotations")
-        )
+    for name in ("trust_annotations", "pauses"):
+        if name in said:
+            fields[name] = _flag(where, name, said.pop(name))
     for name in ("env", "headers"):
         given = _table(f"{where} {name}", said.pop(name, {}))
         fields[name] = {key: _text(where, f"{name}.{key}", value) for key, value in given.items()}

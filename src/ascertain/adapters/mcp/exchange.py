@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import mcp_types as types
+from mcp.server.connection import allowed_log_levels
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
+from ascertain.adapters.told import Fact
+
 Context = ServerRequestContext[Any, Any]
 Requests = Mapping[str, Any]
 """What a server wants to know, by its own names, as JSON."""
 
-_ASKS: Final[dict[str, tuple[type[Any], type[BaseModel]]]] = {
+ASKS: Final[dict[str, tuple[type[Any], type[BaseModel]]]] = {
     "elicitation/create": (types.ElicitRequest, types.ElicitResult),
     "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResultWithTools),
     "roots/list": (types.ListRootsRequest, types.ListRootsResult),
@@ -47,6 +51,8 @@ class Exchange:
     :param context: the host's request that is open now; a later round brings another one.
     :param tool: what was called. :param arguments: with what, so that no other call answers for it.
     :ivar error_text: what an error result said, for the model, as long as this process remembers.
+    :ivar began_at: on this process's monotonic clock.
+    :ivar fact: what became of it, once a write has come to an end.
     """
 
     def __init__(
@@ -56,6 +62,8 @@ class Exchange:
         self.arguments = arguments
         self.meta = meta
         self.error_text = ""
+        self.began_at = time.monotonic()
+        self.fact: Fact | None = None
         self.task: asyncio.Task[Any] | None = None
         self._context: Context | None = context
         self._asked: asyncio.Future[Requests] = _future()
@@ -90,6 +98,12 @@ class Exchange:
         """The host has gone: it hears no progress, and it is not asked any more."""
         self._context = None
 
+    def can_be_asked(self, request: Mapping[str, Any]) -> bool:
+        """Whether the host is there and has declared that it answers this."""
+        if self._context is None:
+            return False
+        return offers(self._context.session.client_capabilities, request)
+
     async def ask(self, requests: Requests) -> Requests:
         """Get the host's answers to what the server asks.
 
@@ -97,11 +111,9 @@ class Exchange:
         """
         if self._context is None:
             raise NobodyToAsk("the host has gone")
-        offered = self._context.session.client_capabilities
         for request in requests.values():
-            name = _OFFERED.get(str(request.get("method")), "")
-            if offered is None or getattr(offered, name, None) is None:
-                raise NobodyToAsk(f"the host does not offer {name or 'that'}")
+            if not self.can_be_asked(request):
+                raise NobodyToAsk("the host does not offer that")
         if self.modern:
             self._answers = _future()
             self._asked.set_result(requests)
@@ -113,9 +125,27 @@ class Exchange:
         if self._context is not None:
             await self._context.session.report_progress(progress, total, message)
 
+    @property
+    def log_level(self) -> types.LoggingLevel | None:
+        """From which level on this call's host wants to hear what the server logs, if it said."""
+        context = self._context
+        if context is None or not self.modern:
+            return None
+        said = (context.meta or {}).get(types.LOG_LEVEL_META_KEY)
+        return said if said in allowed_log_levels(context.protocol_version, context.meta) else None
+
+    async def log(self, said: types.LoggingMessageNotificationParams) -> None:
+        """Hand on what the server logs for this call, if its host wished for it."""
+        context = self._context
+        if context is None:
+            return
+        if said.level in allowed_log_levels(context.protocol_version, context.meta):
+            note = types.LoggingMessageNotification(params=said)
+            await context.session.send_notification(note, related_request_id=context.request_id)
+
     async def _request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         assert self._context is not None
-        kinds = _ASKS.get(str(request.get("method")))
+        kinds = ASKS.get(str(request.get("method")))
         if kinds is None:
             raise NobodyToAsk("the server asks for something that is not known")
         kind, answer = kinds
@@ -130,6 +160,18 @@ class Exchange:
             # Its code is the host's: it says nothing of what the server has done.
             raise NobodyToAsk("the host did not answer") from error
         return answered.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def offers(declared: types.ClientCapabilities | None, request: Mapping[str, Any]) -> bool:
+    """Whether who declared this answers such a request."""
+    name = _OFFERED.get(str(request.get("method")), "")
+    said = None if declared is None else getattr(declared, name, None)
+    if not isinstance(said, types.ElicitationCapability):
+        return said is not None
+    mode = cast("Mapping[str, Any]", request.get("params") or {}).get("mode", "form")
+    if mode == "url":
+        return said.url is not None
+    return said.form is not None or said.url is None  # what is empty is a form
 
 
 current: ContextVar[Exchange | None] = ContextVar("ascertain_mcp_exchange", default=None)

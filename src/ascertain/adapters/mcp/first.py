@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from ascertain.adapters.mcp.link import Connect
 from ascertain.adapters.mcp.pins import Tool
-from ascertain.adapters.mcp.upstream import Connect, Upstream
+from ascertain.adapters.mcp.upstream import Upstream
 from ascertain.rules.texts import clean
 
 _HEAD: Final = """\
@@ -25,6 +26,8 @@ ledger = "sqlite:///ascertain.db"
 turn_idle = "10m"
 # Believe readOnlyHint of tools that are not listed below? Only for a server that you trust.
 trust_annotations = false
+# Ask the host's person where a call waits for somebody? Their answer decides nothing by itself.
+pauses = true
 """
 
 _READ: Final = """\
@@ -48,7 +51,7 @@ access = "write"
 # refusals = [{{ code = "not found", kind = "business" }}]
 # Which tool knows what became of a call?
 # lookup = {{ tool = {reader}, arguments = {{ query = "{{key}}" }}, items = "items", ref = "id" }}
-# Which tool undoes it?
+# Which tool undoes it? The model may then ask for that, once, naming what it means.
 # undo = {{ tool = {undo}, arguments = {{ id = "{{provider_ref}}" }} }}
 # How long may one call take?
 # budget = {{ send_deadline_s = 45, turn_s = 50 }}

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 from ascertain.adapters.mcp.answers import ErrorResult, Result, found_in, read, text_of
-from ascertain.adapters.mcp.config import Companion, KeyPlace, ProxyConfig, ToolConfig
+from ascertain.adapters.mcp.config import Companion, KeyPlace, ProxyConfig, Said, ToolConfig
 from ascertain.adapters.mcp.exchange import current
 from ascertain.adapters.mcp.pins import Tool
 from ascertain.adapters.mcp.signature import SchemaSignature
@@ -29,6 +29,12 @@ Send = Callable[[str, Mapping[str, Any], Mapping[str, Any]], Awaitable[dict[str,
 BUDGET: Final = Budget(turn_s=50.0, send_deadline_s=45.0)
 UNSAID: Final = ToolConfig()
 ERROR_CODE: Final = "is_error"
+_OF_UNDO: Final = (
+    "key_lifetime", "key_margin", "key_format", "repeat", "refusals", "refusal_covers_key",
+    "refusal_final_after", "unprocessed", "budget", "approval", "approval_within",
+    "approval_by_other", "rate", "breaker", "say", "say_zh",
+)  # fmt: skip
+"""What is promised of a tool in its own right holds of it as a compensation too."""
 _KEPT: Final = ("content", "structuredContent", "isError", "_meta")
 
 
@@ -109,15 +115,34 @@ class Guard:
 
             tool.lookup(**promises)(look)
         if said.undo is not None:
-            companion, way = said.undo
+            self._reverse(tool, *said.undo)
 
-            async def undo(undone: Undone) -> Receipt:
-                attempt = current_attempt()
-                arguments = _filled(companion, _places(undone))
-                raw = await self._send(companion.tool, arguments, {KEY: attempt.key})
-                return judged(self._config.tools.get(companion.tool, UNSAID), raw)
+    def _reverse(self, tool: AsyncTool[..., Any], companion: Companion, way: Said) -> None:
+        """The compensation: an action of its own, which a model may ask for.
 
-            tool.compensate(name=f"undo_{tool.name}", budget=BUDGET, **way)(undo)
+        It promises what is configured of the tool that does it.
+        """
+        theirs = self._config.tools.get(companion.tool, UNSAID)
+        promises: Said = {n: theirs.promises[n] for n in _OF_UNDO if n in theirs.promises}
+
+        async def undo(undone: Undone) -> Receipt:
+            key = current_attempt().key
+            arguments = with_key(theirs.key, _filled(companion, _places(undone)), key)
+            return judged(theirs, await self._send(companion.tool, arguments, {KEY: key}))
+
+        said: Said = {"name": f"undo_{tool.name}", "budget": BUDGET, **promises, **way}
+        reversing = tool.compensate(offered=True, **said)(undo)
+        if theirs.lookup is None:
+            return
+        looker, search, looks = theirs.lookup
+
+        async def look(asked: Asked) -> Found | AbsentType:
+            sent = _filled(companion, _places(asked.arguments["undone"]))
+            places = {**_places(asked), "arguments": sent}
+            found = await self._send(looker.tool, _filled(looker, places), {})
+            return found_in(search, found, places)
+
+        reversing.lookup(**looks)(look)
 
 
 def with_key(place: KeyPlace, arguments: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What passes through as it is: prompts, resources and completions."""
+"""What passes through as it is: prompts, resources, completions; one host's log level, roots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ConfigDict
 
 from ascertain.adapters.mcp.exchange import Context
-from ascertain.adapters.mcp.upstream import ServerUnreachable, Upstream
+from ascertain.adapters.mcp.link import ServerUnreachable
+from ascertain.adapters.mcp.upstream import Upstream
 
 _UNSAID: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _Handler = Callable[[Context, Any], Awaitable[dict[str, Any]]]
@@ -51,3 +52,23 @@ def attach(server: Server[Any], upstream: Upstream, offered: types.ServerCapabil
         add("resources/read", types.ReadResourceRequestParams, types.ReadResourceRequest)
     if offered.completions is not None:
         add("completion/complete", types.CompleteRequestParams, types.CompleteRequest)
+
+
+def attach_one(server: Server[Any], upstream: Upstream, offered: types.ServerCapabilities) -> None:
+    """Let the one host that there is say what it wants to hear logged, and that roots changed."""
+
+    async def set_level(_: Context, params: types.SetLevelRequestParams) -> dict[str, Any]:
+        try:
+            await upstream.set_log_level(params.level)
+        except ServerUnreachable as error:
+            raise MCPError(types.INTERNAL_ERROR, error.message) from error
+        return {}
+
+    async def roots_changed(*_: object) -> None:
+        await upstream.roots_changed()
+
+    if offered.logging is not None:
+        server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
+    server.add_notification_handler(
+        "notifications/roots/list_changed", types.NotificationParams, roots_changed
+    )

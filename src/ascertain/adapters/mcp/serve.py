@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from typing import Any
 
+import mcp_types as types
 from mcp.client._transport import TransportStreams
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -16,18 +17,12 @@ from mcp.server.lowlevel import Server
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from ascertain.adapters.mcp.config import ProxyConfig
+from ascertain.adapters.mcp.link import BARE_404, SESSION_ENDED, TERMINATED, Connect, Notice, Said
+from ascertain.adapters.mcp.opening import capabilities_in, peeked
 from ascertain.adapters.mcp.proxy import Proxy
 from ascertain.adapters.mcp.stdio import host_streams
 from ascertain.adapters.mcp.templates import fill
-from ascertain.adapters.mcp.upstream import (
-    BARE_404,
-    SESSION_ENDED,
-    TERMINATED,
-    Connect,
-    Notice,
-    Said,
-    Upstream,
-)
+from ascertain.adapters.mcp.upstream import Upstream
 from ascertain.errors import ContractError
 from ascertain.runtime.app import Ascertain
 
@@ -106,11 +101,21 @@ def _from_environment(texts: Mapping[str, str]) -> dict[str, str]:
 
 @asynccontextmanager
 async def opened(
-    config: ProxyConfig, connect: Connect, *, shared: bool, worker: str = "embedded"
+    config: ProxyConfig,
+    connect: Connect,
+    *,
+    shared: bool,
+    worker: str = "embedded",
+    host_offers: types.ClientCapabilities | None = None,
 ) -> AsyncGenerator[Server[Any]]:
-    """A proxy, connected, with its ledger open and its worker running."""
+    """A proxy, connected, with its ledger open and its worker running.
+
+    :param host_offers: what the one host declares, where it is known already.
+    """
     app = Ascertain(config.ledger, tenant=config.tenant, worker=worker)
-    proxy = Proxy(app, config, Upstream(connect), shared=shared)
+    upstream = Upstream(connect)
+    upstream.host_offers = host_offers
+    proxy = Proxy(app, config, upstream, shared=shared)
     try:
         server = await proxy.open()
         async with app:
@@ -123,12 +128,15 @@ async def opened(
 
 
 async def over_stdio(config: ProxyConfig, connect: Connect) -> None:
-    """Serve one host over stdin and stdout, until it closes them."""
-    async with (
-        opened(config, connect, shared=False) as server,
-        host_streams() as (reading, writing),
-    ):
-        await server.run(reading, writing, server.create_initialization_options())
+    """Serve one host over stdin and stdout, until it closes them.
+
+    The server is told what this host offers, so the host's first word comes before the connection.
+    """
+    async with host_streams() as (reading, writing):
+        first, streamed = await peeked(reading)
+        said = capabilities_in(first)
+        async with opened(config, connect, shared=False, host_offers=said) as server:
+            await server.run(streamed, writing, server.create_initialization_options())
 
 
 async def over_http(config: ProxyConfig, connect: Connect, host: str, port: int) -> None:

@@ -7,52 +7,50 @@ that could not be opened proves that nothing was sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from types import TracebackType
-from typing import Any, Final, Self, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeVar
 
 import mcp_types as types
 from mcp import Client
-from mcp.client._transport import TransportStreams
 from mcp.client.session import ClientRequestContext, IncomingMessage
-from mcp.shared._stream_protocols import ReadStream
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ServerEvent,
+    ToolsListChanged,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ascertain.adapters.mcp.answers import ErrorResult
 from ascertain.adapters.mcp.exchange import Exchange, NobodyToAsk
-from ascertain.errors import AscertainError
+from ascertain.adapters.mcp.link import (
+    BARE_404,
+    SESSION_ENDED,
+    Connect,
+    Link,
+    OnChange,
+    ServerUnreachable,
+)
 from ascertain.model.words import NotSent, Refused
+
+M = TypeVar("M", bound=BaseModel)
 
 Raw = dict[str, Any]
 """A result as it came over the wire."""
-SESSION_ENDED: Final = "session_ended"
-BARE_404: Final = "bare_404"
-Said = tuple[int, str]
-"""Code and message of an error."""
-TERMINATED: Final[Said] = (types.INVALID_REQUEST, "Session terminated")
-"""What the SDK makes of a session that is not known, where the server gives no error of its own."""
-Notice = Callable[[str, Said], None]
-"""Told what a transport over HTTP sees and its errors do not say, with the error that came of it.
-
-``session_ended``: the server itself said that it does not know the session, which it does before it
-runs anything. ``bare_404``: somebody on the way said "not found", of which the SDK makes a -32601.
-"""
-Connect = Callable[[Notice], AbstractAsyncContextManager[TransportStreams]]
+OnLog = Callable[[types.LoggingMessageNotificationParams], Awaitable[None]]
+AskHost = Callable[[Mapping[str, Any]], Awaitable[Raw]]
 
 MOST_ROUNDS: Final = 10
+_ASKED: Final = "asked"
+_EVENTS: Final[Mapping[type[Any], Callable[[], ServerEvent]]] = {
+    types.ToolListChangedNotification: ToolsListChanged,
+    types.PromptListChangedNotification: PromptsListChanged,
+    types.ResourceListChangedNotification: ResourcesListChanged,
+}
 _UNREADABLE: Final = "unreadable_result"
 _INPUT_REQUIRED: Final = "input_required"
-
-
-class ServerUnreachable(AscertainError):
-    """The MCP server cannot be reached."""
-
-    code = "mcp_server_unreachable"
-    next_step = "Start it by hand to see what it says; check the command or the URL."
 
 
 class _Any(BaseModel):
@@ -69,14 +67,26 @@ class Upstream:
     """One connection at a time, in a task of its own.
 
     :param connect: opens a transport.
+    :ivar host_offers: what the one host declares, where it was heard before the connection was
+        opened: the server is offered that. None: it is only told that it may ask a person.
+    :ivar on_change: hears that something which the server lists has changed; of its tools also
+        when a connection was opened anew.
+    :ivar on_log: hears what the server logs outside of the calls of hosts of 2026-07-28.
+    :ivar ask_host: asks the host what the server asks outside of any call.
+    :ivar log_level: from which on a host of 2025 wants to hear what the server logs.
     """
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
         self._opening = asyncio.Lock()
-        self._link: _Link | None = None
+        self._link: Link | None = None
         self._busy: set[Exchange] = set()
-        self.on_tools_changed: Callable[[], Awaitable[None]] | None = None
+        self._opened = 0
+        self.host_offers: types.ClientCapabilities | None = None
+        self.on_change: OnChange = _nobody
+        self.on_log: OnLog = _nobody
+        self.ask_host: AskHost | None = None
+        self.log_level: types.LoggingLevel | None = None
 
     async def client(self) -> Client:
         """A connected client.
@@ -88,8 +98,13 @@ class Upstream:
             if link is None or link.gone:
                 if link is not None:
                     await link.close()
-                self._link = link = _Link(self._connect, self._elicited, self._heard)
+                self._link = link = Link(self._connect, self._callbacks(), self.on_change)
                 await link.open()
+                self._opened += 1
+                if self.log_level is not None:
+                    await _says_level(link.client, self.log_level)
+                if self._opened > 1:
+                    await self.on_change(ToolsListChanged())  # it may be another server by now
             return link.client
 
     async def tools(self) -> list[types.Tool]:
@@ -146,6 +161,22 @@ class Upstream:
             if exchange is not None:
                 self._busy.discard(exchange)
 
+    async def set_log_level(self, level: types.LoggingLevel) -> None:
+        """Say from which level on the server logs; said again on each new connection.
+
+        :raises ServerUnreachable: nobody is there to be told; it is told later.
+        """
+        self.log_level = level
+        await _says_level(await self.client(), level)
+
+    async def roots_changed(self) -> None:
+        """The host's roots have changed; a server that was not offered any is told nothing."""
+        link, said = self._link, self.host_offers
+        if link is None or link.gone or said is None or said.roots is None:
+            return
+        if not _modern(link.client):
+            await link.client.session.send_notification(types.RootsListChangedNotification())
+
     async def close(self) -> None:
         """Close the connection, and end the server where it is our process."""
         async with self._opening:
@@ -157,7 +188,9 @@ class Upstream:
         self, client: Client, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any],
         exchange: Exchange | None,
     ) -> Raw:  # fmt: skip
-        params: Raw = {"name": name, "arguments": dict(arguments), "_meta": dict(meta)}
+        level = self.log_level if exchange is None else exchange.log_level or self.log_level
+        told = {types.LOG_LEVEL_META_KEY: level} if level is not None and _modern(client) else {}
+        params: Raw = {"name": name, "arguments": dict(arguments), "_meta": {**meta, **told}}
         for _ in range(MOST_ROUNDS):
             raw = await self._once(client, params, exchange)
             if raw.get("resultType") != _INPUT_REQUIRED:
@@ -180,31 +213,74 @@ class Upstream:
         try:
             return await _sent(client, params, exchange)
         except MCPError as error:
-            modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
-            if error.code != types.HEADER_MISMATCH or not modern:
+            if error.code != types.HEADER_MISMATCH or not _modern(client):
                 raise
         await self.tools()
         return await _sent(client, params, exchange)
 
+    def _callbacks(self) -> dict[str, Any]:
+        """What the server may ask, and hears that it may: what the host has declared."""
+        said = self.host_offers
+        found: dict[str, Any] = {"message_handler": self._heard}
+        if said is None or said.elicitation is not None:
+            found["elicitation_callback"] = self._elicited
+        if said is not None and said.sampling is not None:
+            found |= {"sampling_callback": self._sampled, "sampling_capabilities": said.sampling}
+        if said is not None and said.roots is not None:
+            found["list_roots_callback"] = self._rooted
+        return found
+
     async def _elicited(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
+        return await self._asked(types.ElicitRequest(params=params), types.ElicitResult)
+
+    async def _sampled(
+        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResultWithTools | types.ErrorData:
+        asked = types.CreateMessageRequest(params=params)
+        return await self._asked(asked, types.CreateMessageResultWithTools)
+
+    async def _rooted(
+        self, context: ClientRequestContext
+    ) -> types.ListRootsResult | types.ErrorData:
+        return await self._asked(types.ListRootsRequest(), types.ListRootsResult)
+
+    async def _asked(self, request: BaseModel, answer: type[M]) -> M | types.ErrorData:
         """A server of the 2025 revisions asks; it does not say for which call."""
-        if len(self._busy) != 1:
-            return types.ErrorData(
-                code=types.INVALID_REQUEST, message="It cannot be told which call this is for."
-            )
-        request = types.ElicitRequest(params=params)
         asked = request.model_dump(by_alias=True, mode="json", exclude_none=True)
         try:
-            answers = await next(iter(self._busy)).ask({"elicitation": asked})
-            return types.ElicitResult.model_validate(answers["elicitation"])
+            if len(self._busy) == 1:
+                answers = await next(iter(self._busy)).ask({_ASKED: asked})
+                return answer.model_validate(answers[_ASKED], by_name=False)
+            if self.ask_host is None:
+                raise NobodyToAsk("it cannot be told which call this is for")
+            return answer.model_validate(await self.ask_host(asked), by_name=False)
         except (NobodyToAsk, MCPError, ValidationError, KeyError):
             return types.ErrorData(code=types.INVALID_REQUEST, message="Nobody can be asked.")
 
     async def _heard(self, message: IncomingMessage) -> None:
-        if isinstance(message, types.ToolListChangedNotification) and self.on_tools_changed:
-            await self.on_tools_changed()
+        if isinstance(message, types.LoggingMessageNotification):
+            await self._logged(message.params)
+        kind = _EVENTS.get(type(message))
+        if kind is not None:
+            await self.on_change(kind())
+
+    async def _logged(self, said: types.LoggingMessageNotificationParams) -> None:
+        """To whom it belongs is not said: with one call under way it is that one's."""
+        if len(self._busy) == 1 and next(iter(self._busy)).modern:
+            await next(iter(self._busy)).log(said)
+        else:
+            await self.on_log(said)
+
+
+async def _says_level(client: Client, level: types.LoggingLevel) -> None:
+    """Servers of 2026-07-28 are told with each call, others once; those that do not log, not."""
+    if client.server_capabilities.logging is None:
+        return
+    if not _modern(client):
+        asked = types.SetLevelRequest(params=types.SetLevelRequestParams(level=level))
+        await client.session.send_request(asked, types.EmptyResult)
 
 
 async def _sent(client: Client, params: Raw, exchange: Exchange | None) -> Raw:
@@ -220,109 +296,9 @@ async def _sent(client: Client, params: Raw, exchange: Exchange | None) -> Raw:
     return answer.raw
 
 
-class _Link:
-    """One connection: opened, used and closed in one task, as its transport wants it."""
-
-    def __init__(self, connect: Connect, elicited: Any, heard: Any) -> None:
-        self._connect = connect
-        self._elicited = elicited
-        self._heard = heard
-        self._ended = asyncio.Event()
-        self.seen: frozenset[tuple[str, Said]] = frozenset()
-        self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def gone(self) -> bool:
-        """Whether nothing more can be sent on it."""
-        if self._ended.is_set() or self._task is None or self._task.done():
-            return True
-        return any(what == SESSION_ENDED for what, _ in self.seen)
-
-    @property
-    def client(self) -> Client:
-        return self._ready.result()
-
-    async def open(self) -> None:
-        """:raises ServerUnreachable: it cannot be opened."""
-        self._task = asyncio.create_task(self._own(), name="ascertain-mcp-link")
-        await asyncio.wait((self._task, self._ready), return_when=asyncio.FIRST_COMPLETED)
-        if not self._ready.done() or self._ready.cancelled():
-            error = None if self._task.cancelled() else self._task.exception()
-            raise ServerUnreachable(
-                f"The MCP server cannot be reached: {_words(error)}."
-            ) from error
-
-    async def close(self) -> None:
-        self._ended.set()
-        if self._task is not None:
-            await asyncio.wait((self._task,))
-            if not self._task.cancelled():
-                self._task.exception()  # a connection that ended with an error has ended
-
-    def _notice(self, what: str, said: Said) -> None:
-        self.seen |= {(what, said)}
-
-    async def _own(self) -> None:
-        async with Client(
-            self._tapped(), elicitation_callback=self._elicited, message_handler=self._heard,
-            cache=None,
-        ) as client:  # fmt: skip
-            self._ready.set_result(client)
-            await self._ended.wait()
-
-    @asynccontextmanager
-    async def _tapped(self) -> AsyncGenerator[TransportStreams]:
-        async with self._connect(self._notice) as (reading, writing):
-            yield _Tap(reading, self._ended), writing
+def _modern(client: Client) -> bool:
+    return client.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-class _Tap:
-    """A stream that says when it has ended."""
-
-    def __init__(self, inner: ReadStream[SessionMessage | Exception], ended: asyncio.Event) -> None:
-        self._inner = inner
-        self._ended = ended
-
-    @property
-    def last_context(self) -> Any:
-        return getattr(self._inner, "last_context", None)
-
-    async def receive(self) -> SessionMessage | Exception:
-        try:
-            return await self._inner.receive()
-        except BaseException:
-            self._ended.set()
-            raise
-
-    async def aclose(self) -> None:
-        self._ended.set()
-        await self._inner.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self._inner.__anext__()
-        except BaseException:
-            self._ended.set()
-            raise
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
-def _words(error: BaseException | None) -> str:
-    """The innermost of grouped errors, in a few words."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return "it ended at once" if error is None else f"{type(error).__name__}: {error}"[:300]
+async def _nobody(_: object) -> None:
+    """Nobody listens."""
