@@ -3,6 +3,7 @@
 The SDKs are pointed at it by their base_url, and notice nothing.
 """
 
+import functools
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -49,10 +50,16 @@ class Endpoint:
             return send(handler, 500, {"error": {"message": "busy"}}, {"retry-after-ms": "1"})
         say = self._says.pop(0)
         self._errors = self._says[0].errors if self._says else 0
-        whole, events = FORMS[handler.path.rpartition("/")[2]](say)
+        whole, events = FORMS[handler.path.partition("?")[0].rpartition("/")[2]](say)
         if body.get("stream"):
             return stream(handler, events[:-1] if say.breaks else events)
         return send(handler, 200, whole)
+
+
+@functools.cache
+def endpoint():
+    """One for all of a process; its threads end with it."""
+    return Endpoint()
 
 
 def send(handler, http, value, headers=()):

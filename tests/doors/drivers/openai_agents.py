@@ -16,7 +16,8 @@ from agents import (
 
 from ascertain.adapters.openai_agents import guarded
 from tests.doors.drivers import running
-from tests.doors.drivers.loops import endpoint, told_in
+from tests.doors.drivers.loops import told_in
+from tests.doors.endpoint import endpoint
 from tests.doors.script import Played
 
 
