@@ -126,6 +126,11 @@ def google_adk(fact: Fact) -> dict[str, Any]:
     return told(fact)
 
 
+def claude_agent(fact: Fact) -> dict[str, Any]:
+    """The members of a ``CallToolResult`` for the Claude Agent SDK, whose agent reads the text."""
+    return {"content": [{"type": "text", "text": text(fact)}], "isError": fact.is_error}
+
+
 def mcp(fact: Fact) -> dict[str, Any]:
     """The members of a ``CallToolResult`` that is not confirmed, or has no upstream result.
 
