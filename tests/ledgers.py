@@ -9,11 +9,9 @@ import os
 import sqlite3
 from contextlib import closing
 
-import psycopg
 import pytest
 
 from ascertain.store.postgres_place import place_of
-from tests.postgres import server
 
 KINDS = ("sqlite", "postgres")
 EVERYTHING = "ASCERTAIN_PROVE"
@@ -52,6 +50,8 @@ def url_of_kind(kind, path):
     """The same where kinds are told apart by whoever asks."""
     if kind == "sqlite":
         return f"sqlite:///{path}"
+    from tests.postgres import server  # its driver is not where doors alone are tried
+
     name = hashlib.sha256(str(path).encode()).hexdigest()[:24]
     return server.schema_url(f"t{name}")
 
@@ -61,6 +61,8 @@ def by_hand(path, statement, *values):
     if _kind[0] == "sqlite":
         with closing(sqlite3.connect(path)) as db, db:
             return db.execute(statement, values).fetchall()
+    import psycopg
+
     place = place_of(ledger_url(path))
     with psycopg.connect(**place.options) as db:
         db.execute("SELECT set_config('search_path', %s, false)", [place.schema])

@@ -1,8 +1,9 @@
-"""A model behind HTTP that says what it was told to, on Anthropic's and OpenAI's wire.
+"""A model behind HTTP that says what it was told to, on Anthropic's, OpenAI's and Google's wire.
 
 The SDKs are pointed at it by their base_url, and notice nothing.
 """
 
+import functools
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -49,10 +50,16 @@ class Endpoint:
             return send(handler, 500, {"error": {"message": "busy"}}, {"retry-after-ms": "1"})
         say = self._says.pop(0)
         self._errors = self._says[0].errors if self._says else 0
-        whole, events = FORMS[handler.path.rpartition("/")[2]](say)
-        if body.get("stream"):
+        whole, events = FORMS[handler.path.partition("?")[0].rpartition("/")[2]](say)
+        if body.get("stream") or "stream" in handler.path:
             return stream(handler, events[:-1] if say.breaks else events)
         return send(handler, 200, whole)
+
+
+@functools.cache
+def endpoint():
+    """One for all of a process; its threads end with it."""
+    return Endpoint()
 
 
 def send(handler, http, value, headers=()):
@@ -203,4 +210,24 @@ def responses(say):
     return whole, [(event["type"], event) for event in numbered]
 
 
+# ---------------------------------------------------------------------------------------- Gemini
+
+METHODS = ("generateContent", "streamGenerateContent")
+
+
+def gemini(say):
+    parts = [{"text": say.text}] if say.text else []
+    parts += [
+        {"functionCall": {"id": call.id, "name": call.name, "args": read_or_empty(call.text)}}
+        for call in say.calls
+    ]
+    candidate = {
+        "content": {"role": "model", "parts": parts}, "index": 0,
+        "finishReason": "MAX_TOKENS" if say.cut else "STOP",
+    }  # fmt: skip
+    whole = {"candidates": [candidate], "modelVersion": "scripted", "responseId": "r1"}
+    return whole, [("", whole)]
+
+
 FORMS = {"messages": anthropic, "completions": chat, "responses": responses}
+FORMS |= {f"gemini-scripted:{method}": gemini for method in METHODS}

@@ -61,7 +61,8 @@ class Told(NamedTuple):
 class Played(NamedTuple):
     """How a run went. `killed`: it ended in the middle; `saved` is what its host has kept.
 
-    `refused`: the framework itself ended the run, because of what the model wrote.
+    `refused`: the framework itself ended the run, or answered for a call, because of what the model
+    wrote.
     """
 
     told: list
@@ -71,3 +72,12 @@ class Played(NamedTuple):
 
     def __getitem__(self, index):
         return self.told[index]
+
+
+def planned_anew(says):
+    """Of a framework that keeps nothing of a run that was killed: with fresh ids."""
+    return [
+        say._replace(calls=tuple(one._replace(id=f"{one.id}-anew") for one in say.calls))
+        for say in says
+        if say.calls
+    ]

@@ -152,6 +152,18 @@ def test_req_S05_killed_after_the_effect_and_resumed_it_is_one(make_shop, varian
     assert again.effects(order) == again.arrivals(order) == 1
 
 
+def test_req_S05_what_was_saved_may_be_resumed_twice_and_is_one_effect(make_shop, driver, order):
+    shop = make_shop()
+    shop.after_send = shop.die
+    killed = driver.play(shop, [calls(case("c1", order)), DONE])
+    again = make_shop()
+    refs = [
+        driver.play(again, [DONE], saved=killed.saved)[0].action["provider_ref"] for _ in range(2)
+    ]
+    assert refs[0] == refs[1]
+    assert again.effects(order) == again.arrivals(order) == 1
+
+
 def test_a_run_that_is_played_again_from_its_beginning_finds_its_actions(make_shop, driver, order):
     says = [calls(ticket("c1", order), case("c2", f"{order}-b")), DONE]
     first = driver.play(make_shop(), says)

@@ -8,17 +8,21 @@ from ascertain.adapters import anthropic as anthropic_door
 from ascertain.adapters import openai as openai_door
 from ascertain.adapters.loops import LoopTool
 from ascertain.errors import ContractError, UnknownTool
-from tests.doors.drivers import loops
+from tests.doors.drivers.anthropic import DRIVERS as ANTHROPIC
+from tests.doors.drivers.loops import told_in
+from tests.doors.drivers.openai import DRIVERS as OPENAI
+from tests.doors.endpoint import endpoint
 from tests.doors.script import DONE, Call, Say, calls
 
-STREAMED = [one for one in loops.DRIVERS if one.stream]
+LOOPS = [*ANTHROPIC, *OPENAI]
+STREAMED = [one for one in LOOPS if one.stream]
 
 
 def by_name(driver):
     return driver.name
 
 
-@pytest.fixture(params=loops.DRIVERS, ids=by_name)
+@pytest.fixture(params=LOOPS, ids=by_name)
 def loop(request):
     return request.param
 
@@ -30,7 +34,7 @@ def case(id, order, **more):
 def test_req_F14_the_clients_own_retries_are_of_the_model_and_never_of_a_tool(shop, loop, order):
     played = loop.play(shop, [calls(case("c1", order), errors=2), Say(text="Done.", errors=2)])
     assert played[0].state == "confirmed"
-    assert len(loops.endpoint().requests) == 6  # three for each message of the model
+    assert len(endpoint().requests) == 6  # three for each message of the model
     assert shop.arrivals(order) == 1
 
 
@@ -44,9 +48,9 @@ def test_req_U12_of_a_stream_that_breaks_off_no_call_is_made(shop, loop, order):
 
 
 def test_text_comes_piece_by_piece_where_it_is_streamed(shop):
-    loops.endpoint().script([Say(text="A ticket is on its way.")])
+    endpoint().script([Say(text="A ticket is on its way.")])
     pieces = []
-    client = anthropic.Anthropic(base_url=loops.endpoint().url, api_key="none")
+    client = anthropic.Anthropic(base_url=endpoint().url, api_key="none")
     ended = anthropic_door.run_loop(
         client, shop.door, [{"role": "user", "content": "Please."}], model="scripted",
         stream=True, on_text=pieces.append,
@@ -59,9 +63,9 @@ def test_text_comes_piece_by_piece_where_it_is_streamed(shop):
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_the_history_is_saved_before_calls_are_made_and_after(shop, order, api):
-    loops.endpoint().script([calls(case("c1", order)), DONE])
+    endpoint().script([calls(case("c1", order)), DONE])
     lengths = []
-    client = openai.OpenAI(base_url=f"{loops.endpoint().url}/v1", api_key="none")
+    client = openai.OpenAI(base_url=f"{endpoint().url}/v1", api_key="none")
     tools = [LoopTool(*shop.guests[0][:3], lambda given: shop.open_case(**given))]
     ended = openai_door.run_loop(
         client, shop.door, [{"role": "user", "content": "Please."}], model="scripted", api=api,
@@ -73,8 +77,8 @@ def test_the_history_is_saved_before_calls_are_made_and_after(shop, order, api):
 
 
 def test_a_loop_ends_where_the_model_never_does(shop, order):
-    loops.endpoint().script([calls(Call(f"c{n}", "look_around", {"order": order})) for n in "123"])
-    client = anthropic.Anthropic(base_url=loops.endpoint().url, api_key="none")
+    endpoint().script([calls(Call(f"c{n}", "look_around", {"order": order})) for n in "123"])
+    client = anthropic.Anthropic(base_url=endpoint().url, api_key="none")
     tools = [LoopTool(*shop.guests[2][:3], lambda given: shop.look_around(**given))]
     ended = anthropic_door.run_loop(
         client, shop.door, [{"role": "user", "content": "Please."}], model="scripted",
@@ -93,14 +97,14 @@ def test_a_tool_of_yours_that_breaks_is_unknown_and_tells_nothing_of_its_excepti
     def breaks(given):
         raise kind("password=hunter2")
 
-    loops.endpoint().script([calls(Call("c1", "look_around", {"order": order})), DONE])
-    client = anthropic.Anthropic(base_url=loops.endpoint().url, api_key="none")
+    endpoint().script([calls(Call("c1", "look_around", {"order": order})), DONE])
+    client = anthropic.Anthropic(base_url=endpoint().url, api_key="none")
     anthropic_door.run_loop(
         client, shop.door, [{"role": "user", "content": "Please."}], model="scripted",
         tools=[LoopTool(*shop.guests[2][:3], breaks)],
     )  # fmt: skip
     client.close()
-    (told,) = loops.told_in(loops.endpoint().requests)
+    (told,) = told_in(endpoint().requests)
     assert told.is_error
     assert "hunter2" not in told.text
     assert told.facts["next_allowed"] == ["wait", "ask_person"]
@@ -109,15 +113,15 @@ def test_a_tool_of_yours_that_breaks_is_unknown_and_tells_nothing_of_its_excepti
 
 
 def test_the_model_is_shown_every_tool_with_what_it_may_say_and_no_more(shop, order):
-    loops.endpoint().script([DONE])
-    client = anthropic.Anthropic(base_url=loops.endpoint().url, api_key="none")
+    endpoint().script([DONE])
+    client = anthropic.Anthropic(base_url=endpoint().url, api_key="none")
     tools = [LoopTool(*guest[:3], guest.run) for guest in shop.guests]
     anthropic_door.run_loop(
         client, shop.door, [{"role": "user", "content": "Please."}], model="scripted",
         tools=[*shop.own, *tools],
     )  # fmt: skip
     client.close()
-    shown = {tool["name"]: tool["input_schema"] for tool in loops.endpoint().requests[0]["tools"]}
+    shown = {tool["name"]: tool["input_schema"] for tool in endpoint().requests[0]["tools"]}
     assert set(shown) == {*shop.own, "open_case", "post_note", "look_around", "ascertain"}
     assert set(shown["open_case"]["properties"]) == {"order", "note"}  # the key is not the model's
     assert shown["cancel_ticket"]["properties"] == {}  # the context fills it

@@ -115,6 +115,22 @@ def openai_agents(fact: Fact) -> str:
     return text(fact)
 
 
+def strands(fact: Fact, tool_use_id: str) -> dict[str, Any]:
+    """A ``ToolResult`` of Strands Agents."""
+    state = "error" if fact.is_error else "success"
+    return {"toolUseId": tool_use_id, "status": state, "content": [{"json": told(fact)}]}
+
+
+def google_adk(fact: Fact) -> dict[str, Any]:
+    """The answer of a tool of Google's ADK, which knows no error flag."""
+    return told(fact)
+
+
+def claude_agent(fact: Fact) -> dict[str, Any]:
+    """The members of a ``CallToolResult`` for the Claude Agent SDK, whose agent reads the text."""
+    return {"content": [{"type": "text", "text": text(fact)}], "isError": fact.is_error}
+
+
 def mcp(fact: Fact) -> dict[str, Any]:
     """The members of a ``CallToolResult`` that is not confirmed, or has no upstream result.
 

@@ -1,23 +1,12 @@
-"""The plain loops, each with its real client on a local endpoint."""
+"""What the drivers of plain loops share: a loop with its real client on a local endpoint."""
 
 import functools
 
-import anthropic
-import openai
-
-from ascertain.adapters import anthropic as anthropic_door
-from ascertain.adapters import openai as openai_door
 from ascertain.adapters.loops import LoopTool
 from tests.doors.drivers import running
-from tests.doors.endpoint import Endpoint
+from tests.doors.endpoint import endpoint
 from tests.doors.script import Played, Told
 from tests.doors.shop import Killed
-
-
-@functools.cache
-def endpoint():
-    """One for all of them; its threads end with the process."""
-    return Endpoint()
 
 
 @functools.cache
@@ -99,26 +88,3 @@ def told_in(requests, *, since=0):
                 for block in message["content"]
             ]
     return told
-
-
-ANTHROPIC = {"door": anthropic_door}
-OPENAI = {"door": openai_door}
-
-DRIVERS = [
-    Loop("anthropic", client=anthropic.Anthropic, **ANTHROPIC),
-    Loop(
-        "anthropic-async-stream", light=True, client=anthropic.AsyncAnthropic, is_async=True,
-        stream=True,
-        **ANTHROPIC,
-    ),
-    Loop("openai-chat-stream", client=openai.OpenAI, stream=True, **OPENAI),
-    Loop("openai-chat-async", light=True, client=openai.AsyncOpenAI, is_async=True, **OPENAI),
-    Loop(
-        "openai-responses-stream", light=True, client=openai.OpenAI, stream=True, api="responses",
-        **OPENAI,
-    ),
-    Loop(
-        "openai-responses-async", light=True, client=openai.AsyncOpenAI, is_async=True,
-        api="responses", **OPENAI,
-    ),
-]  # fmt: skip

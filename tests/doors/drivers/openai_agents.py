@@ -16,8 +16,9 @@ from agents import (
 
 from ascertain.adapters.openai_agents import guarded
 from tests.doors.drivers import running
-from tests.doors.drivers.loops import endpoint, told_in
-from tests.doors.script import Played
+from tests.doors.drivers.loops import told_in
+from tests.doors.endpoint import endpoint
+from tests.doors.script import Played, planned_anew
 
 
 class OpenAIAgents:
@@ -64,15 +65,6 @@ class OpenAIAgents:
                 result.cancel()
                 await asyncio.wait([result.run_loop_task])
                 raise
-
-
-def planned_anew(says):
-    """The SDK keeps nothing of a run that was killed: its model plans anew, with fresh ids."""
-    return [
-        say._replace(calls=tuple(one._replace(id=f"{one.id}-anew") for one in say.calls))
-        for say in says
-        if say.calls
-    ]
 
 
 def tool_of(guest):

@@ -11,7 +11,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 from ascertain.adapters.pydantic_ai import Guard
 from tests.doors.drivers import running
-from tests.doors.drivers.loops import endpoint
+from tests.doors.endpoint import endpoint
 from tests.doors.script import Played, Told
 
 
