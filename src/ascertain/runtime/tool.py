@@ -126,7 +126,8 @@ class _Declared(Generic[P]):
         :param within: how long after the last send it may still be begun (``24h``); None: always.
         :param by: ``reference``: it reverses what is known by the provider's reference; ``key``: it
             works by our key, whether or not the effect happened.
-        :raises ContractError: a read, a compensation of a compensation, or a second one.
+        :raises ContractError: a read, a compensation of a compensation, a second one, or a function
+            whose parameter is not annotated with :class:`~ascertain.Undone`.
         """
 
         def attach(function: Callable[[Undone], Any]) -> Compensation[...]:
