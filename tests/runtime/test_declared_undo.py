@@ -1,4 +1,4 @@
-"""A compensation that could never run is refused when it is declared, not in the night it is due."""
+"""A compensation that could never run is refused when it is declared, not when it is due."""
 
 from typing import Annotated, Any
 
