@@ -74,6 +74,7 @@ LOST_ANSWER = Report(error=TimeoutError())
 NEVER_LEFT = Report(error=NotSent())
 STILL_RUNNING = Report(error=TimeoutError("deadline"), live=True)
 INTERRUPTED = Report(error=KeyboardInterrupt(), interrupt=KeyboardInterrupt())
+NOT_BEGUN = Report(error=NotSent("interrupted"), interrupt=KeyboardInterrupt())
 NO_RECORD = Report(value=Absent)
 
 

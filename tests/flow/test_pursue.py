@@ -20,6 +20,7 @@ from tests.flow.stage import (
     LOST_ANSWER,
     ME,
     NO_RECORD,
+    NOT_BEGUN,
     NOW,
     Stage,
     found,
@@ -135,6 +136,14 @@ def test_when_the_pause_is_interrupted_nothing_more_is_done():
     stage = Stage(KEYED, held=unknown(not_before_at=NOW + 4)).on(Pause, False)
     pursued(stage, stage.turn())
     assert stage.story == ["pause, 4 s", "write: lease and times"]
+
+
+def test_a_question_that_never_left_because_its_caller_is_gone_is_not_counted():
+    stage = Stage(ASKED, held=unknown()).on(Ask, NOT_BEGUN)
+    record = pursued(stage, stage.turn())
+    assert stage.story == ["ask, 5 s", "write: lease and times"]
+    assert (record.asked, record.unanswered, record.lease_owner) == (0, 0, None)
+    assert record.due_at == NOW, "the worker asks"
 
 
 def test_what_would_no_longer_be_wanted_by_then_is_withdrawn_at_once():

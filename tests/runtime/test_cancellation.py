@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ascertain import Absent, Ascertain, Budget, Found, State
+from ascertain.model.operations import Take
+from ascertain.model.tables import Event
 from ascertain.store.ledger import Filter
 from tests.ledgers import ledger_url
 
@@ -186,3 +191,106 @@ async def test_what_is_allowed_next_can_be_taken_of_an_async_tool(app):
         await session.take_async("query_payment")
         facts = await session.take_async("query_payment")
     assert facts["actions"][0]["provider_ref"] == "P7"
+
+
+class CancelsAt:
+    """Cancels the caller as it hands over a write: it takes effect where it waits for that."""
+
+    def __init__(self, app: Ascertain, is_the_one: Callable[[Any], bool]) -> None:
+        self._task: asyncio.Task | None = None
+        self.written: list[str] = []
+        self._is_the_one = is_the_one
+        app.hands.on_effect = self
+
+    def __call__(self, when: str, effect: Any) -> None:
+        if when != "before" or self._task is None or asyncio.current_task() is not self._task:
+            return
+        self.written += [str(draft.event) for draft in getattr(effect, "drafts", ())]
+        if self._is_the_one(effect):
+            self._task.cancel()
+
+    async def cancelled(self, caller: Coroutine[Any, Any, Any]) -> None:
+        self._task = asyncio.create_task(caller)
+        with pytest.raises(asyncio.CancelledError):
+            await self._task
+
+
+def loses(effect: Any) -> bool:
+    return any(draft.event is Event.LOSE for draft in getattr(effect, "drafts", ()))
+
+
+def takes(effect: Any) -> bool:
+    return isinstance(effect, Take)
+
+
+@pytest.fixture(params=["no rate", "a rate"])
+def pay(app, request):
+    """Loses each answer but the last; what the provider has is found."""
+    rate = None if request.param == "no rate" else "1000/s"
+
+    @app.tool(key_lifetime="1h", budget=QUICK, rate=rate)
+    async def pay(order_id: str) -> dict:
+        pay_.sends += 1
+        raise ConnectionError
+
+    @pay.lookup(absence_final_after=1)
+    async def find(action):
+        pay_.asked += 1
+        return Found("P1")
+
+    pay_ = SimpleNamespace(tool=pay, sends=0, asked=0)
+    return pay_
+
+
+async def paid(app, pay) -> None:
+    async with app.session("s", principal="u"):
+        await pay.tool(order_id="A1")
+
+
+async def test_cancelled_while_the_lost_answer_is_written_it_ends_with_what_is_recorded(app, pay):
+    """Nobody asks for a caller who is gone, and no question is counted: the worker has them all."""
+    cancels = CancelsAt(app, loses)
+    await cancels.cancelled(paid(app, pay))
+    record = only(app)
+    assert (record.state, record.lease_owner) == (State.UNKNOWN, None)
+    assert (record.asked, record.unanswered, pay.asked) == (0, 0, 0)
+    assert cancels.written == ["prepare", "send", "lose"]
+    await asyncio.to_thread(app.recover)
+    assert (only(app).provider_ref, pay.asked, pay.sends) == ("P1", 1, 1)
+
+
+async def test_cancelled_while_it_takes_over_what_is_open_it_neither_asks_nor_sends(app, pay):
+    """Another caller's action, whose lease is free: it is given back as it was found."""
+    await CancelsAt(app, loses).cancelled(paid(app, pay))
+    before = only(app)
+    cancels = CancelsAt(app, takes)
+    await cancels.cancelled(paid(app, pay))
+    record = only(app)
+    assert (record.state, record.lease_owner, record.n) == (State.UNKNOWN, None, before.n)
+    assert (record.asked, pay.asked, pay.sends) == (0, 0, 1)
+    await asyncio.to_thread(app.recover)
+    assert only(app).provider_ref == "P1"
+
+
+async def test_cancelled_while_it_takes_over_what_may_be_repeated_nothing_is_sent(app):
+    """No look-up: the same key may be sent again, and is not, for nobody waits for it."""
+    sends = []
+
+    @app.tool(key_lifetime="1h", budget=replace(QUICK, turn_sends=1))
+    async def pay(order_id: str) -> dict:
+        sends.append(order_id)
+        if len(sends) == 1:
+            raise ConnectionError
+        return {"id": "P1"}
+
+    async def caller() -> None:
+        async with app.session("s", principal="u"):
+            await pay(order_id="A1")
+
+    await caller()
+    await asyncio.sleep(QUICK.backoff_max_s)  # it may be repeated from here on
+    before = only(app)
+    await CancelsAt(app, takes).cancelled(caller())
+    record = only(app)
+    assert (record.state, record.lease_owner, record.n) == (State.UNKNOWN, None, before.n)
+    assert (record.attempt, len(sends)) == (1, 1)

@@ -141,7 +141,7 @@ class Picture(NamedTuple):
 class Alike(NamedTuple):
     """Which other actions have the same identity, and may be what a look-up by fields found?
 
-    Reply: a tuple of them; None: there are too many to say.
+    Reply: a tuple of them; None: its own arguments are stored no more, so nobody can say.
     """
 
     record: ActionRecord

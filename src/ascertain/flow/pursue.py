@@ -32,7 +32,7 @@ from ascertain.model.outcome import Answer, Evidence, Outcome, Report
 from ascertain.model.rate import Ticket
 from ascertain.model.session import StillNeeds
 from ascertain.model.tables import By, State
-from ascertain.model.words import FoundItems
+from ascertain.model.words import FoundItems, NotSent
 from ascertain.rules import breaker, budget, claims, evidence, fold, lost
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.chain import STOPPED, TURNED
@@ -167,7 +167,8 @@ def look_up(
 ) -> Flow[tuple[ActionRecord, bool]]:
     """Ask the provider once and record its answer.
 
-    True where somebody else was quicker, or it may not be asked before later: then nobody asked.
+    True where somebody else was quicker, it may not be asked before later, or who would ask was
+    interrupted: then nobody asked.
     """
     going = yield from pace.go(setting, ticket, turn)
     if not going.may:
@@ -177,6 +178,9 @@ def look_up(
     if turn is not None:
         deadline_s = max(0.05, min(deadline_s, turn.until - asked_at))
     report = yield from ask(record, deadline_s)
+    if _nobody_asked(report):
+        yield from pace.give_back(setting, going.ticket)
+        return (yield from _let_go(setting, record, asked_at)), True
     answer = yield from judged(setting, record, report)
     now = setting.clock()
     over = pace.answered(setting, going.ticket, report, now)
@@ -199,6 +203,11 @@ def look_up(
         )  # fmt: skip
         reply = yield from advance(record, _keep(setting, move, record), beside=over)
     return reply.record, not isinstance(reply, Advanced)
+
+
+def _nobody_asked(report: Report) -> bool:
+    """Whether the caller was interrupted before the question left: it is no look-up that counts."""
+    return report.interrupt is not None and isinstance(report.error, NotSent)
 
 
 def judged(setting: Setting, record: ActionRecord, report: Report) -> Flow[Answer]:

@@ -62,6 +62,7 @@ from ascertain.runtime.invoke import (
     drained,
     enter,
     lease_covers,
+    not_begun,
     open_attempt,
     open_lookup,
     report,
@@ -118,7 +119,7 @@ class AsyncDriver:
                     if isinstance(effect, BEFORE_THE_CALL):
                         raise  # nothing is stored yet, and nothing was sent
                     self._interrupt = cancelled
-                    effect = flow.send(_cut_short(effect))
+                    effect = flow.send(_cut_short(effect, cancelled))
                 except Exception as error:
                     effect = flow.throw(error)
                 else:
@@ -185,6 +186,8 @@ class AsyncDriver:
         return self._hands.inquire(senders)
 
     async def _permit(self, record: ActionRecord) -> Permission:
+        if self._interrupt is not None:
+            return "unknown"  # for nobody waits for it any more: it is left to the worker
         said = await permitted_async(self._entry, record, await self._arguments(record))
         if said != "yes" or not waits_for_anything(self._entry):
             return said
@@ -202,6 +205,8 @@ class AsyncDriver:
         return await self._apart(self._hands.ledger.chains.around, record.chain)
 
     async def _undo(self, record: ActionRecord, around: Around) -> ActionRecord | None:
+        if self._interrupt is not None:
+            return None
         start = await self._apart(undoing.begin, self._hands, record, around)
         may = await permitted_async(start.entry, start.wanted.record, start.values)
         why = await hold_async(self._hands, start.entry, undoing.for_rule(start))
@@ -277,10 +282,10 @@ class AsyncDriver:
         entry, lookup = self._entry, self._entry.lookup
         if lookup is None:
             raise LookupError(f"{entry.name} has no look-up in this process.")
-        opening = open_lookup(deadline_s)
         if self._interrupt is not None:
-            return report(entry, opening, error=self._interrupt)
+            return not_begun(self._interrupt)
         asked = asked_of(record, await self._arguments(record))
+        opening = open_lookup(deadline_s)
         opening = with_items(entry, opening, asked.arguments)
         body = self._start(opening, entry.lookup_is_async, lookup, asked)
         if body is None:
@@ -370,7 +375,7 @@ class AsyncDriver:
         return await await_other_async(self._hands.ledger, record, seconds, self._pause)
 
 
-def _cut_short(effect: Effect) -> Any:
+def _cut_short(effect: Effect, cancelled: BaseException) -> Any:
     """The reply to an effect during which the caller was cancelled."""
     match effect:
         case Pause() | Relate():
@@ -382,8 +387,7 @@ def _cut_short(effect: Effect) -> Any:
         case Inquire():
             return frozenset[str]()
         case Invoke() | Ask():
-            # cancelled before the body could begin: nothing has left
-            return Report(error=NotSent("interrupted", retryable=False))
+            return not_begun(cancelled)
         case _:
             raise AssertionError(f"{effect} is never cut short")
 

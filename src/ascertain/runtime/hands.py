@@ -37,7 +37,7 @@ log = logging.getLogger("ascertain")
 GUARDED = "guard"
 LOGGED = ("kind", "code", "http", "request_id", "retry_after_s", "count")
 
-MOST_ALIKE = 1000
+ALIKE_AT_ONCE = 1000
 STORE_TIMEOUT_S = 5.0
 LEASE_MARGIN_S = 2.0
 DEFAULT_LEASE_S = STORE_TIMEOUT_S + LEASE_MARGIN_S
@@ -207,19 +207,25 @@ class Hands:
 
     def alike(self, entry: Entry, record: ActionRecord) -> tuple[ActionRecord, ...] | None:
         """The other actions with the same identity arguments whose effects may lie in the window of
-        its look-up: the newest, back to a horizon before its first send. None: too many to say.
+        its look-up: back to a horizon before its first send, read page by page, and only these are
+        kept. None: its own arguments are stored no more.
         """
         mine = self._identity(entry, record)
-        since = (record.first_sent_at or record.created_at) - entry.contract.budget.horizon_s
-        query = Filter(tenant=record.tenant, tool=record.tool, limit=MOST_ALIKE)
-        found = self.ledger.find(query)
-        if mine is None or (len(found) == MOST_ALIKE and found[-1].created_at >= since):
+        if mine is None:
             return None
-        return tuple(
-            one for one in found
-            if one.id != record.id and one.attempt and one.created_at >= since
-            and self._identity(entry, one) == mine
-        )  # fmt: skip
+        since = (record.first_sent_at or record.created_at) - entry.contract.budget.horizon_s
+        query = Filter(tenant=record.tenant, tool=record.tool, limit=ALIKE_AT_ONCE)
+        found: list[ActionRecord] = []
+        while True:
+            page = self.ledger.find(query)
+            found += [
+                one for one in page
+                if one.id != record.id and one.attempt and one.created_at >= since
+                and self._identity(entry, one) == mine
+            ]  # fmt: skip
+            if len(page) < ALIKE_AT_ONCE or page[-1].created_at < since:
+                return tuple(found)
+            query = query._replace(before_id=page[-1].id)
 
     def _identity(self, entry: Entry, record: ActionRecord) -> str | None:
         """Its identity as text; None where its arguments are stored no more."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeGuard
 from ascertain.errors import LookupAnswer
 from ascertain.model.action import ActionRecord
 from ascertain.model.outcome import Report
-from ascertain.model.words import Accepted, Found, FoundItems, Items, LookupSays, Receipt
+from ascertain.model.words import Accepted, Found, FoundItems, Items, LookupSays, NotSent, Receipt
 from ascertain.rules.identity import Scope
 from ascertain.rules.mac import Mac
 from ascertain.rules.news.items import completed, item_facts
@@ -149,6 +149,13 @@ def report(
         interrupt=interrupt,
         live=live,
     )
+
+
+def not_begun(interrupt: BaseException) -> Report:
+    """The news of a body that was not begun, for its caller was interrupted before: nothing left,
+    and nobody was asked.
+    """
+    return Report(error=NotSent("interrupted", retryable=False), interrupt=interrupt)
 
 
 def answered(entry: Entry, news: Report) -> Report:

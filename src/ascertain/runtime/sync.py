@@ -57,6 +57,7 @@ from ascertain.runtime.invoke import (
     asked_of,
     drained,
     lease_covers,
+    not_begun,
     open_attempt,
     open_lookup,
     report,
@@ -206,7 +207,7 @@ class SyncDriver:
         if lookup is None:
             raise LookupError(f"{self._entry.name} has no look-up in this process.")
         if self._interrupt is not None:
-            return report(self._entry, open_lookup(deadline_s), error=self._interrupt)
+            return not_begun(self._interrupt)
         opening = with_items(self._entry, open_lookup(deadline_s), asked.arguments)
         news = self._run(opening, lambda: lookup(asked))
         return answered(self._entry, with_known(self._hands.ledger, record, news))

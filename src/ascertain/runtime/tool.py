@@ -128,7 +128,8 @@ class _Declared(Generic[P]):
             works by our key, whether or not the effect happened.
         :param offered: a model may ask for it: ``next_allowed`` of a confirmed call that is in no
             chain has ``undo_<noun>`` then.
-        :raises ContractError: a read, a compensation of a compensation, or a second one.
+        :raises ContractError: a read, a compensation of a compensation, a second one, or a function
+            whose parameter is not annotated with :class:`~ascertain.Undone`.
         """
 
         def attach(function: Callable[[Undone], Any]) -> Compensation[...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ascertain.errors import ArgumentsRemoved, ContractError, UnknownTool
+from ascertain.errors import ArgumentsRemoved, AscertainError, ContractError, UnknownTool
 from ascertain.flow.call import Hold, Wanted
 from ascertain.model.action import ActionRecord
 from ascertain.model.chain import Around, Joins, Member, Weight
@@ -156,7 +156,7 @@ def declare(
     """The entry of a compensating tool, and the promise of the tool that it reverses.
 
     :raises ContractError: a read, a compensation of a compensation, a second one, an async one for
-        a sync tool, or a function that does not take one :class:`~ascertain.Undone`.
+        a sync tool, or a function whose one parameter is no :class:`~ascertain.Undone`.
     """
     name = original.name
     if original.contract.is_read:
@@ -180,9 +180,11 @@ def declare(
     signature = Signature.of(function, hidden=(Attempt,))
     if len(signature.names) != 1:
         raise ContractError(
-            f"{tool}: a compensation takes one parameter, the action to reverse (Undone)."
+            f"{tool}: a compensation takes one parameter, the action to reverse (Undone).",
+            next_step=f"Declare it as: def {function.__name__}(undone: Undone) -> dict",
         )
     (parameter,) = signature.names
+    _check_takes_undone(tool, signature, parameter)
     promises = {"noun": tool, **said}
     contract = replace(
         contract_of(tool, promises), undoes=name, once_per=OncePer.TENANT,
@@ -199,6 +201,30 @@ def declare(
     entry.approval = rule if callable(rule) else None
     refuse_async_checks(entry)
     return entry
+
+
+_SAMPLE = Undone(action_id="", tool="", key="", provider_ref=None, arguments={})
+
+
+def _check_takes_undone(tool: str, signature: Signature, parameter: str) -> None:
+    """Refuse a parameter that would not be given what is stored for it, when it comes to that.
+
+    :raises ContractError: it cannot hold an :class:`~ascertain.Undone`, or gives back another type.
+    """
+    try:
+        again = signature.restore(signature.bind((_SAMPLE,)).text)[parameter]
+    except AscertainError as error:
+        cause = f"it cannot be given one by position ({error.message.rstrip('.')})"
+    else:
+        if isinstance(again, Undone):
+            return
+        cause = f"it would be given {type(again).__name__} where the arguments are read back"
+    raise ContractError(
+        f"{tool}: the parameter {parameter!r} of a compensation is the action to reverse, an "
+        f"Undone, and {cause}.",
+        next_step=f"Annotate it: `from ascertain import Undone`, then ({parameter}: Undone).",
+        parameter=parameter,
+    )
 
 
 def way_of(within: float | str | None, by: str) -> Way:
