@@ -35,7 +35,8 @@ from mcp.server import Server
 
 from ascertain.adapters import told
 from ascertain.adapters.calling import ToolCall
-from ascertain.adapters.door import DESCRIPTION, NEXT, Door
+from ascertain.adapters.door import DESCRIPTION, Door
+from ascertain.adapters.taking import NEXT
 from ascertain.adapters.unmade import no_answer
 
 CALL_ID: Final = "claudecode/toolUseId"

@@ -39,13 +39,14 @@ from pydantic_core import to_jsonable_python
 
 from ascertain.adapters import told
 from ascertain.adapters.calling import ToolCall
-from ascertain.adapters.door import DESCRIPTION, NEXT, Door
+from ascertain.adapters.door import DESCRIPTION, Door
 from ascertain.adapters.pausing import waits
+from ascertain.adapters.taking import NEXT
 from ascertain.adapters.told import Fact
 from ascertain.errors import ContractError
 from ascertain.model.words import Accepted
 from ascertain.runtime.app import Ascertain
-from ascertain.runtime.scope import Session
+from ascertain.runtime.session import Session
 
 NO_EFFECT: Final = frozenset(
     {"transfer_to_agent", "set_model_response", "exit_loop", "finish_task", "get_user_choice",

@@ -2,9 +2,12 @@
 
 ::
 
-    door = Door(app, scope=lambda ctx: app.session(
-        ctx.invocation_state["chat"], principal=ctx.invocation_state["user"]
-    ))
+    door = Door(
+        app,
+        scope=lambda ctx: app.session(
+            ctx.invocation_state["chat"], principal=ctx.invocation_state["user"]
+        ),
+    )
     agent = guard(Agent(model, tools=[open_ticket]), door, own=["create_ticket"])
     agent("...", invocation_state={"chat": "chat-42", "user": "u7"})
 
@@ -38,8 +41,9 @@ from strands.types.tools import AgentTool
 
 from ascertain.adapters import told
 from ascertain.adapters.calling import ToolCall
-from ascertain.adapters.door import DESCRIPTION, NEXT, Door
+from ascertain.adapters.door import DESCRIPTION, Door
 from ascertain.adapters.pausing import waits
+from ascertain.adapters.taking import NEXT
 from ascertain.adapters.told import Fact
 
 AgentT = TypeVar("AgentT")

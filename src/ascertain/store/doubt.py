@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ascertain.store.access import first
+from ascertain.store.access import Run, first
 from ascertain.store.batch import Work
-from ascertain.store.access import Run
 from ascertain.store.ledger import Advanced, Reply, Reserved, Taken
 from ascertain.store.rows import to_record
 
