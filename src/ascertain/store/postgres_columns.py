@@ -1,7 +1,7 @@
 """Many rows as arrays, one for each column: what costs the server least to read.
 
-A literal is put together for a whole column at once. The driver's own arrays take twice as long as
-that, and rows as JSON take the server half as long again.
+A literal is put together for a whole column at once, which is quicker than the driver's own lists.
+The same rows as JSON cost the server a quarter more.
 """
 
 from __future__ import annotations
