@@ -15,7 +15,11 @@ import product
 from kept import Kept, Measured, Ratio, Size, rate
 
 HERE = Path(__file__).resolve().parent.parent
-RIVALS = {"DBOS": "dbos_actions.py", "LangGraph": "langgraph_actions.py"}
+RIVALS = {
+    "DBOS": ("dbos_actions.py",),
+    "DBOS, no step": ("dbos_actions.py", "bare"),
+    "LangGraph": ("langgraph_actions.py",),
+}
 CALLERS = 64
 
 
@@ -49,10 +53,13 @@ def in_turns(
     for _ in range(1 if size.quick else 3):
         with product.shop(ours()) as shop:
             kept.measure(f"{store}, ours", lambda s=shop: product.writes(s, CALLERS, size.many))
-        for name, script in RIVALS.items():
+        for name, (script, *how) in RIVALS.items():
             what = f"{store}, {name}"
             with place(name) as url:
-                kept.measure(what, lambda w=what, s=script, u=url: rival(kept, w, s, u, actions))
+                kept.measure(
+                    what,
+                    lambda w=what, s=script, u=url, h=how: rival(kept, w, s, u, actions, *h),
+                )
 
 
 @contextmanager
@@ -68,15 +75,20 @@ def ratios(kept: Kept) -> list[Ratio]:
             value=kept.over("SQLite, ours", "SQLite, DBOS", rate), bar=30, dream=60,
         ),
         Ratio(
+            what="64 callers on SQLite, over DBOS, the tool not as a step",
+            value=kept.over("SQLite, ours", "SQLite, DBOS, no step", rate),
+        ),
+        Ratio(
             what="64 callers on SQLite, over LangGraph's checkpointer",
             value=kept.over("SQLite, ours", "SQLite, LangGraph", rate),
         ),
     ]  # fmt: skip
 
 
-def rival(kept: Kept, name: str, script: str, url: str, actions: int) -> Measured:
+def rival(kept: Kept, name: str, script: str, url: str, actions: int, *how: str) -> Measured:
     """One of them in a process of its own; what it asserted of its settings is kept too."""
-    command = [sys.executable, str(HERE / "rivals" / script), url, str(CALLERS), str(actions)]
+    asked = [url, str(CALLERS), str(actions), *how]
+    command = [sys.executable, str(HERE / "rivals" / script), *asked]
     done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
     if done.returncode:
         sys.exit(f"{name} could not be measured:\n{done.stderr[-2000:]}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -63,6 +64,10 @@ def measure(kept: Kept, size: Size) -> None:
                     f"PG write {callers}",
                     lambda c=callers, s=shop: product.writes(s, c, size.many),
                 )
+        kept.measure(
+            "PG floor 64, plans as they come",
+            lambda u=url: floor_postgres.grouped(u, 64, 3 * size.many, tuned=False),
+        )
         for processes in (1, 2):
             kept.measure(
                 f"PG write 64, {processes} processes",
@@ -70,7 +75,7 @@ def measure(kept: Kept, size: Size) -> None:
             )
     in_turns(
         kept, size, "PG", server.new_url,
-        lambda name: nullcontext(database(server.base_url(), name.lower())),
+        lambda name: nullcontext(database(server.base_url(), re.sub(r"\W+", "_", name.lower()))),
     )  # fmt: skip
 
 
@@ -80,6 +85,10 @@ def ratios(kept: Kept) -> list[Ratio]:
         Ratio(
             what=f"PostgreSQL, 64 async callers, {share}",
             value=kept.over("PG write 64", "PG floor 64", rate), bar=0.25, dream=0.40,
+        ),
+        Ratio(
+            what="PostgreSQL, 64 async callers, share of that floor with plans as they come",
+            value=kept.over("PG write 64", "PG floor 64, plans as they come", rate),
         ),
         Ratio(
             what=f"PostgreSQL, 256 async callers, {share}",
@@ -102,6 +111,10 @@ def ratios(kept: Kept) -> list[Ratio]:
         Ratio(
             what="64 callers on PostgreSQL, over DBOS, a workflow per action",
             value=kept.over("PG, ours", "PG, DBOS", rate), bar=30, dream=60,
+        ),
+        Ratio(
+            what="64 callers on PostgreSQL, over DBOS, the tool not as a step",
+            value=kept.over("PG, ours", "PG, DBOS, no step", rate),
         ),
         Ratio(
             what="64 callers on PostgreSQL, over LangGraph's checkpointer",

@@ -148,6 +148,22 @@ def test_threads_at_work_live_through_backends_that_are_ended(ledger):
     assert list(ledger.verify()) == []
 
 
+def test_statements_of_tables_as_they_were_are_prepared_anew(ledger, url):
+    """A migration beside us may change what a statement that we have prepared gives."""
+    sent = [submit(ledger, reserve_sent(wanted(f"i{n}")), Reserved).record for n in range(6)]
+    records(ledger.submit([confirm(one) for one in sent[:2]]), Advanced)
+    with hands.shell(url) as db:
+        db.execute("ALTER TABLE action ALTER COLUMN waited TYPE bigint")
+    pid = hands.backend_of(hands.writer(ledger))
+    records(ledger.submit([confirm(one) for one in sent[2:4]]), Advanced)
+    anew = hands.backend_of(hands.writer(ledger))
+    assert anew != pid, "it goes on with what it has prepared"
+    records(ledger.submit([confirm(one) for one in sent[4:]]), Advanced)
+    assert hands.backend_of(hands.writer(ledger)) == anew
+    assert [record.state for record in everything(ledger)] == ["confirmed"] * 6
+    assert list(ledger.verify()) == []
+
+
 def test_an_interrupt_leaves_no_transaction_open(ledger, open_again, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

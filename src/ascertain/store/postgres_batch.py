@@ -218,10 +218,10 @@ class PostgresBatch(Batch):
     # ---------------------------------------------------------------------------------- one by one
 
     def _insert(self, statement: Values) -> bool:
-        return bool(self._run("insert_action", _json(ACTION, [statement])))
+        return bool(self._run("insert_action", ACTION.json([statement])))
 
     def _change(self, statement: Values) -> bool:
-        rows = self._run("advance", _json(MOVED, [statement]))
+        rows = self._run("advance", MOVED.json([statement]))
         self._moved(rows)
         return bool(rows)
 
@@ -240,11 +240,11 @@ class PostgresBatch(Batch):
 
     def _put_events(self, rows: Sequence[EventRow]) -> None:
         if rows:
-            self._run("insert_event", _json(EVENT, rows))
+            self._run("insert_event", EVENT.json(rows))
 
     def _put_payloads(self, rows: Sequence[Values]) -> None:
         if rows:
-            self._run("put_payload", _json(PAYLOAD, rows))
+            self._run("put_payload", PAYLOAD.json(rows))
 
 
 def _is_plain(prepared: Prepared) -> bool:
@@ -286,9 +286,9 @@ def _lone(prepared: Prepared) -> Step:
     """The statement that writes one operation."""
     is_new = isinstance(prepared.operation, Reserve)
     return "write_one_new" if is_new else "write_one_move", (
-        _json(ACTION if is_new else MOVED, [prepared.statement]),
-        _json(EVENT, prepared.events),
-        _json(PAYLOAD, prepared.payloads),
+        (ACTION if is_new else MOVED).json([prepared.statement]),
+        EVENT.json(prepared.events),
+        PAYLOAD.json(prepared.payloads),
     )
 
 
@@ -301,16 +301,6 @@ def _arrays(rows: Columns, group: Sequence[Prepared]) -> tuple[str, ...]:
         *EVENT.literals(events),
         *PAYLOAD.literals(payloads),
     )
-
-
-def _json(columns: Columns, rows: Sequence[Values]) -> str:
-    return compact_json([
-        dict(zip(columns.names, map(_plain, row), strict=True)) for row in rows
-    ])  # fmt: skip
-
-
-def _plain(value: object) -> object:
-    return f"\\x{value.hex()}" if isinstance(value, bytearray) else value
 
 
 def _reply(prepared: Prepared) -> Reply:

@@ -1,13 +1,15 @@
 """Many rows as arrays, one for each column: what costs the server least to read.
 
-A literal is put together for a whole column at once. The driver's own arrays take twice as long as
-that, and rows as JSON take the server half as long again.
+A literal is put together for a whole column at once, which is quicker than the driver's own lists.
+The same rows as JSON cost the server a quarter more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
+
+from ascertain.store.compact import compact_json
 
 FLOAT = "double precision"
 
@@ -22,6 +24,7 @@ class Columns:
     def __init__(self, table: str, types: Mapping[str, str]) -> None:
         """:param types: of each column, in order."""
         self.names = tuple(types)
+        self._blobs = tuple(name for name, kind in types.items() if kind == "bytea")
         self._writers = [_WRITERS[kind] for kind in types.values()]
         self.types = {f"each_{table}_{name}": f"{kind}[]" for name, kind in types.items()}
         """Of the parameters."""
@@ -35,6 +38,16 @@ class Columns:
         if not columns:
             return ["{}"] * len(self.names)
         return [write(column) for write, column in zip(self._writers, columns, strict=True)]
+
+    def json(self, rows: Iterable[Sequence[Any]]) -> str:
+        """The rows as one text, which a few of them come quicker as."""
+        said: list[dict[str, Any]] = []
+        for row in rows:
+            named = dict(zip(self.names, row, strict=True))
+            for name in self._blobs:
+                named[name] = f"\\x{named[name].hex()}"
+            said.append(named)
+        return compact_json(said)
 
 
 def _texts(column: Sequence[str | None]) -> str:

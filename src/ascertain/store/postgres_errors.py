@@ -58,6 +58,11 @@ def is_lost(error: Exception) -> bool:
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not state
 
 
+def is_stale(error: Exception) -> bool:
+    """Whether a statement was prepared for tables as they are no more."""
+    return getattr(error, "sqlstate", None) == _STALE_PLAN and "cached plan" in str(error)
+
+
 def is_passing(error: Exception) -> bool:
     """Whether the same, done again at once, may well go through."""
     import psycopg
@@ -65,8 +70,7 @@ def is_passing(error: Exception) -> bool:
     found = error.__cause__ if isinstance(error, LedgerError) else error
     if not isinstance(found, psycopg.Error):
         return False
-    stale = found.sqlstate == _STALE_PLAN and "cached plan" in str(found)
-    return stale or found.sqlstate in _MET_ANOTHER or is_lost(found)
+    return is_stale(found) or found.sqlstate in _MET_ANOTHER or is_lost(found)
 
 
 def is_held(error: Exception) -> bool:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ascertain.errors import LedgerUnreachable
-from ascertain.store.postgres_errors import connect_error, is_lost, ledger_error
+from ascertain.store.postgres_errors import connect_error, is_lost, is_stale, ledger_error
 from ascertain.store.postgres_place import PostgresPlace
 from ascertain.store.postgres_queries import TELLS, form, said
 from ascertain.store.postgres_trip import Rows, Said, Sent, trip
@@ -168,7 +168,12 @@ class PostgresSession:
         all_said = [said(name, values) for name, values in steps]
         if begin:
             all_said.insert(0, _BEGIN)
-        told = db.wait(trip(db.pgconn, self._prepared, all_said, self.sent))
+        try:
+            told = db.wait(trip(db.pgconn, self._prepared, all_said, self.sent))
+        except Exception as error:
+            if is_stale(error):
+                self.drop()  # with all that it has prepared
+            raise
         return told[1:] if begin else told
 
     @contextmanager

@@ -7,6 +7,7 @@ much as writing the rows costs the server. Here all are sent, and then there is 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ Sent = Callable[[], None] | None
 
 _INTEGERS = (20, 21, 23)
 """By these numbers a server names int8, int2 and int4."""
+
+_DONE, _FATAL, _SYNC = (1, 2), 7, 10
+"""What libpq says of an answer: it is done (with or without rows), an error, the end of a trip."""
 
 
 class Said(NamedTuple):
@@ -41,14 +45,12 @@ def trip(link: PGconn, prepared: set[bytes], said: Sequence[Said], sent: Sent) -
     :param sent: called once there is nothing left but to wait; it must not raise.
     :raises psycopg.Error: the first that went wrong; of all of it nothing was done.
     """
-    from psycopg.generators import send
-
     heard = False
     link.enter_pipeline_mode()
     try:
         told = _say(link, prepared, said)
         link.pipeline_sync()
-        yield from send(link)
+        yield from _driver().send(link)
         if sent is not None:
             sent()
         results = yield from _hear(link)
@@ -59,6 +61,23 @@ def trip(link: PGconn, prepared: set[bytes], said: Sequence[Said], sent: Sent) -
         else:
             link.finish()
     return _rows(results, told, prepared)
+
+
+class _Driver(NamedTuple):
+    send: Callable[[PGconn], PQGen[None]]
+    fetch_many: Callable[[PGconn], PQGen[list[PGresult]]]
+    error_from_result: Callable[[PGresult], Exception]
+    Error: type[Exception]
+
+
+@cache
+def _driver() -> _Driver:
+    """What we need of the driver, which is an extra; looked for once."""
+    from psycopg import Error
+    from psycopg.errors import error_from_result
+    from psycopg.generators import fetch_many, send
+
+    return _Driver(send, fetch_many, error_from_result, Error)
 
 
 def _say(link: PGconn, prepared: set[bytes], said: Sequence[Said]) -> list[bytes]:
@@ -75,33 +94,26 @@ def _say(link: PGconn, prepared: set[bytes], said: Sequence[Said]) -> list[bytes
 
 def _hear(link: PGconn) -> Generator[Any, Any, list[PGresult]]:
     """The answers to all that was said."""
-    from psycopg import Error
-    from psycopg.errors import error_from_result
-    from psycopg.generators import fetch_many
-    from psycopg.pq import ExecStatus
-
+    fetch, error_of = _driver().fetch_many, _driver().error_from_result
     results: list[PGresult] = []
     try:
         while True:
-            found = yield from fetch_many(link)
-            if not found or found[0].status == ExecStatus.PIPELINE_SYNC:
+            found = yield from fetch(link)
+            if not found or found[0].status == _SYNC:
                 return results
             results += found
-    except Error as lost:
+    except _driver().Error as lost:
         for result in results:  # its last words say why
-            if result.status == ExecStatus.FATAL_ERROR:
-                raise error_from_result(result) from lost
+            if result.status == _FATAL:
+                raise error_of(result) from lost
         raise
 
 
 def _rows(results: Sequence[PGresult], told: Sequence[bytes], prepared: set[bytes]) -> list[Rows]:
-    from psycopg.errors import error_from_result
-    from psycopg.pq import ExecStatus
-
     all_rows: list[Rows] = []
     for result, name in zip(results, told, strict=False):
-        if result.status not in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
-            raise error_from_result(result)
+        if result.status not in _DONE:
+            raise _driver().error_from_result(result)
         if name:
             prepared.add(name)
         else:
