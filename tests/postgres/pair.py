@@ -22,10 +22,12 @@ class Pair:
         return f"postgresql://{OWNER}@/postgres?host={hosts}&port={ports}&schema={schema}"
 
     def catch_up(self):
-        """Wait until the standby has everything that is committed by now."""
-        # A commit forces all before it. The place to insert next may lie behind a page's header that
-        # nobody has written yet; there a standby never comes.
-        self.ask(self.primary, "SELECT pg_logical_emit_message(true, 'test', 'forced')")
+        """Wait until the standby has everything that is committed by now.
+
+        What a commit has forced to the disk: where the next record goes may be behind the header of
+        a page that nobody sends before there is a record on it.
+        """
+        self.ask(self.primary, "SELECT pg_logical_emit_message(true, 'tests', 'up to here')")
         ((now,),) = self.ask(self.primary, "SELECT pg_current_wal_flush_lsn()::text")
         self._wait(f"SELECT pg_last_wal_replay_lsn() >= '{now}'::pg_lsn")
 
