@@ -28,7 +28,7 @@ from ascertain.model.tables import State
 from ascertain.rules.said import is_last_word
 from ascertain.runtime.plan import PlannedChain
 from ascertain.runtime.recovering import Recovers
-from ascertain.runtime.recovery import apart
+from ascertain.runtime.recovery import InHand, apart
 from ascertain.runtime.verdict import resolve
 from ascertain.runtime.worker import BUSY_S
 from ascertain.temporal.words import Heard, Progress, Said, Stand, Step, Verdict
@@ -64,10 +64,10 @@ class Activities:
             if record.due_at is not None and record.due_at <= self._app.hands.clock():
                 taken = await self._recovery.take(record)
                 if taken is not None:
-                    await self._recovery.drive(taken)
+                    await self._recovery.go_on(taken)
                     self.recovered += 1
             elif (taken := await self._left_behind(record)) is not None:
-                await self._recovery.drive(taken)
+                await self._recovery.go_on(taken)
                 self.recovered += 1
             return await apart(self._stand, action)
 
@@ -110,7 +110,7 @@ class Activities:
         finally:
             self._running -= 1
 
-    async def _left_behind(self, record: ActionRecord) -> ActionRecord | None:
+    async def _left_behind(self, record: ActionRecord) -> InHand | None:
         """Whoever holds the lease is proven gone: nobody has to wait until it ends."""
         owner = record.lease_owner
         if owner is None or record.due_at is None or not self._app.hands.inquire((owner,)):
