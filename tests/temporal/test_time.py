@@ -167,7 +167,7 @@ async def test_an_approval_is_waited_for_for_days_without_asking_all_the_time(sk
         ticket = await asyncio.wait_for(handle.result(), 40)
     (effect,) = house.effects()
     assert (ticket["state"], ticket["provider_ref"]) == ("confirmed", effect.ref)
-    assert await lasted_s(handle) < 50 * HOUR_S
+    assert await lasted_s(handle) < 48.5 * HOUR_S, "it is told, and does not find out by looking"
 
 
 async def test_what_nobody_approves_in_its_time_is_withdrawn_and_cannot_be_approved_later(skipping):
