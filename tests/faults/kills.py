@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ascertain.model.action import ActionRecord
-from ascertain.model.operations import Take
-from ascertain.runtime import sender
 from ascertain.testing.world import FIVE_CONTRACTS, FOURTEEN, Behaviour, World
 from tests.faults.children import Child, Ended, Moment, Story
 from tests.faults.evidence import Cell, Statement, read_evidence
@@ -201,18 +199,12 @@ def recover_one(house: House, kill: Kill, moment: Moment) -> None:
     hands.on_effect = moment
     record = house.record(kill.order)
     assert record is not None, f"{kill.order} is not in the ledger"
-    now = hands.clock()
-    holder = [record.lease_owner] if record.lease_owner else []
-    take = Take(
-        owner=sender.me(), now=now, lease_until=now + LEASE_S, action_id=record.id,
-        gone=hands.inquire(holder),
-    )  # fmt: skip
-    taken: Any = hands.committer.commit(take)
 
     async def work() -> None:
-        worker = house.app.make_worker()
-        for one in taken.records:
-            await worker._recovery.drive(one)
+        recovery = house.app.recovery()
+        taken = await recovery.take(record)
+        if taken is not None:
+            await recovery.go_on(taken)
 
     asyncio.run(work())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +70,7 @@ def test_what_is_stored_is_what_was_known(rate, comers):
         held = rules.ticket(rate, "owner", by, now + DEADLINE_S)
         usage = rules.taken(usage, rate, held, granted, now)
         usage, _ = rules.queued(rules.answered(usage, rate, held, now), rate, now)
+        usage, _ = rules.lined(usage, rate, now)
     write_usage(lambda name, *values: kept.append(values) or [], rate, usage)
     assert kept[0][:3] == rate
     assert read_usage(lambda name, *values: [kept[0][3:]], "crm", now) == rules.pruned(usage, now)
@@ -108,6 +111,19 @@ def test_callers_who_wait_are_promised_moments_one_after_the_other_and_newcomers
     later = rules.pruned(usage, NOW + 1.15)
     assert rules.room(later, rate, Speaker.CALLER, NOW + 1.15, promised=True) == 2
     assert rules.room(later, rate, Speaker.CALLER, NOW + 1.15) == 1
+
+
+def test_single_actions_of_a_backlog_are_lined_up_at_the_rate_behind_what_is_taken():
+    rate = Shared("crm", 4, 1.0)
+    held = rules.ticket(rate, "w", Speaker.WORKER, NOW + 9)
+    usage, places = rules.taken(Usage(), rate, held, 1, NOW), []
+    for _ in range(8):
+        usage, at = rules.lined(usage, rate, NOW)
+        places.append(round(at - NOW, 6))
+    assert places[0] > 0
+    assert [round(later - earlier, 6) for earlier, later in pairwise(places)] == [0.25] * 7
+    _, at = rules.lined(usage, rate, NOW + 60)
+    assert at == NOW + 60 + rules.BURST_S, "a line that has ended holds nobody up"
 
 
 def test_a_request_that_was_several_counts_as_several():

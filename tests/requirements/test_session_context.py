@@ -679,6 +679,30 @@ def test_req_S07_a_call_that_was_made_is_answered_from_the_record_when_the_conte
     assert shop.refunded == ["A123"]
 
 
+def test_req_S07_a_held_call_with_an_id_of_another_wish_is_not_told_that_ones_record(shop):
+    """Its context is gone, so it is not made; and what its id names is another amount's receipt."""
+    sent = []
+
+    @shop.app.tool(identity=["item"], context={"order_id": "order_id"})
+    def give_back(order_id: str, item: str, amount: int = 1) -> dict:
+        sent.append((order_id, item, amount))
+        return {"id": f"G{len(sent)}"}
+
+    shop.app.contexts.session_keys = frozenset({"order_id"})
+    with shop.session() as session:
+        session.remember(order_id="A123")
+        first = session.call("give_back", {"item": "left"}, call_id="call-1")
+        session.renew()
+        again = session.call("give_back", {"item": "left"}, call_id="call-1")
+        spelt = session.call("give_back", {"item": " left ", "amount": 1}, call_id="call-1")
+        for other in ({"item": "right"}, {"item": "left", "amount": 2}):
+            with pytest.raises(IntentConflict, match=first.id):
+                session.call("give_back", other, call_id="call-1")
+    assert first.confirmed
+    assert {(one.id, one.how) for one in (again, spelt)} == {(first.id, "replayed")}
+    assert sent == [("A123", "left", 1)]
+
+
 def test_req_S07_another_principals_session_is_refused(shop):
     query, refund = shop.query(), shop.refund()
     with shop.session():

@@ -91,6 +91,8 @@ class Opening:
         match wanted.what:
             case "ticket":
                 return here(shop.create_ticket)(order_id=wanted.order)
+            case "credit":
+                return here(shop.give_credit)(order_id=wanted.order)
             case "random identity":  # that another try makes another one of
                 return here(shop.create_ticket)(order_id=f"{wanted.order}/{os.urandom(8).hex()}")
             case "unwrap":

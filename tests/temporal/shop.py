@@ -51,6 +51,7 @@ class Shop:
         clock=None,
         budget=QUICK,
         ask_after_s=0.2,
+        approval_within="1h",
     ):
         self.folder = Path(folder)
         self.kill = kill
@@ -64,6 +65,9 @@ class Shop:
         self.send_letter = self._tool("send_letter", "letters", by_key=False)
         self.send_parcel = self._tool("send_parcel", "letters", by_key=False, under_way_s=3600.0)
         self.send_note = self._tool("send_note", "letters", by_key=False, under_way_s=3.0)
+        self.give_credit = self._tool(
+            "give_credit", "tickets", approval=True, approval_within=approval_within
+        )
         self._undo()
 
     def die(self, moment):
@@ -75,8 +79,8 @@ class Shop:
             return  # somebody has died there already
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def _tool(self, name, collection, *, by_key=True, under_way_s=QUICK.send_deadline_s):
-        said = {"key_lifetime": "24h", "refusals": REFUSALS} if by_key else {}
+    def _tool(self, name, collection, *, by_key=True, under_way_s=QUICK.send_deadline_s, **said):
+        said |= {"key_lifetime": "24h", "refusals": REFUSALS} if by_key else {}
         said["breaker"] = False  # every loss here is meant
         budget = replace(self.budget, send_deadline_s=under_way_s)
 

@@ -19,6 +19,21 @@ with app.session("chat-42", principal="u7"):
     print(create_ticket(order_id="A7").id)
 """
 
+ASKS = """
+from ascertain.runtime.approving import digest_of
+from shop import app, crm, key
+
+@app.tool(identity=["order_id"], approval=True)
+def give_credit(order_id: str) -> dict:
+    reply = crm.post("/tickets", json={"order": order_id}, headers={"Idempotency-Key": key()})
+    return reply.raise_for_status().json()
+
+if __name__ == "__main__":
+    with app.session("chat-42", principal="u7"):
+        record = give_credit(order_id="A9").record
+    print(record.id, digest_of(app.hands, record))
+"""
+
 
 @pytest.fixture
 def project(target, tmp_path, monkeypatch, request):
@@ -38,18 +53,27 @@ def test_a_workflow_of_ones_own_opens_one_ticket(project):
 
 
 def test_what_a_call_leaves_open_a_worker_process_takes_up_and_a_person_may_answer(project, target):
-    """Nothing can be found out for now, so a person says it; by the program of the page."""
+    """Nothing can be found out for now, so a person says it; another call waits for an approval.
+
+    Both by the programs of the page.
+    """
     project.script("tickets", {"order": "A7"}, ["reply_lost"] * 9, ["error_500"] * 50)
     (project.folder / "lose.py").write_text(LOSE)
+    (project.folder / "asks.py").write_text(ASKS)
     action = run(project.folder, "lose.py").strip()
-    worker = start(project.folder, "-m", "ascertain.cli", "worker", "shop:app")
+    asking, digest = run(project.folder, "asks.py").split()
+    worker = start(project.folder, "-m", "ascertain.cli", "worker", "asks:app")
     try:
         asyncio.run(_taken_up(target, action))
         assert run(project.folder, "verdict.py", target, action) == "confirmed T900\n"
+        asyncio.run(_taken_up(target, asking))
+        assert project.count("tickets", order="A9") == 0
+        assert run(project.folder, "approve.py", target, asking, digest) == "prepared\n"
+        project.wait_until(lambda: project.count("tickets", order="A9") == 1, "it is sent")
     finally:
         worker.terminate()
         worker.communicate(timeout=40)
-    assert project.count("tickets") == 1
+    assert project.count("tickets", order="A7") == 1
 
 
 async def _taken_up(target, action):

@@ -14,6 +14,7 @@ from temporalio.worker import Replayer
 
 from ascertain import Ascertain
 from ascertain.temporal import plugin
+from tests.temporal.orders import Order
 
 KEPT = sorted((Path(__file__).parent.parent / "golden" / "temporal").glob("*.json"))
 
@@ -21,12 +22,14 @@ KEPT = sorted((Path(__file__).parent.parent / "golden" / "temporal").glob("*.jso
 @pytest.fixture
 def replayer(tmp_path):
     app = Ascertain(f"sqlite:///{tmp_path}/ledger.db", worker="none")
-    yield Replayer(workflows=[], plugins=[plugin(app)])
+    yield Replayer(workflows=[Order], plugins=[plugin(app)])
     app.close()
 
 
-def test_there_are_histories_of_both_workflows():
-    assert {path.name.partition(".")[0] for path in KEPT} == {"chain", "reconcile"}
+def test_there_are_histories_of_all_workflows_and_of_one_that_waited_by_itself():
+    """As users' workflows did before a child waited for them."""
+    kept = {path.name.partition(".")[0] for path in KEPT}
+    assert kept == {"chain", "reconcile", "settled", "order"}
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)

@@ -1,16 +1,21 @@
 """Days in seconds: a server whose time is skipped, and a ledger whose clock follows it."""
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import ActivityInboundInterceptor, Interceptor, Worker
 
-from ascertain import Budget, State
-from ascertain.temporal import Reconcile, Verdict, plugin
+from ascertain import Budget, NotAllowed, State
+from ascertain.runtime.approving import approve, digest_of
+from ascertain.store.ledger import Filter
+from ascertain.temporal import Approval, Reconcile, Verdict, plugin
 from tests.temporal.house import House
+from tests.temporal.orders import Opening, Order, Wanted
 from tests.temporal.server import binary
 
 pytestmark = pytest.mark.timeout(120)
@@ -60,7 +65,7 @@ async def skipping(world, tmp_path, request):
         target = environment.client.service_client.config.target_host
         house = House(
             target, world, tmp_path, f"A-{request.node.name}-{clock.at}", clock=clock,
-            budget=PATIENT, ask_after_s=HOUR_S,
+            budget=PATIENT, ask_after_s=HOUR_S, approval_within="3d",
         )  # fmt: skip
         async with house:
             house.client = environment.client
@@ -75,9 +80,10 @@ async def begin(house):
     return await Starter(house.client, house.place).reconcile(record, poke=False)
 
 
-def working(house):
+def working(house, workflows=(), activities=()):
     return Worker(
         house.client, task_queue=house.queue, plugins=[plugin(house.app)],
+        workflows=list(workflows), activities=list(activities),
         interceptors=[house.shop.app.hands.clock],
     )  # fmt: skip
 
@@ -121,3 +127,56 @@ async def test_nobody_answers_for_two_days_and_it_is_unknown_until_a_person_has_
     assert (stand.state, stand.provider_ref) == ("confirmed", effect.ref)
     assert await lasted_s(handle) >= 36 * HOUR_S
     assert len(house.effects()) == 1
+
+
+@contextlib.asynccontextmanager
+async def waiting_for_credit(skipping):
+    """A user's workflow that waits for a call which waits for an approval; both have workflows."""
+    house, environment = skipping
+    house.place = replace(house.place, look_again_s=6 * HOUR_S)
+    opened = Opening(house.shop)
+    async with working(house, [Order], [opened.open_ticket]):
+        handle = await house.client.start_workflow(
+            Order.run, Wanted(house.order, what="credit", waits=True),
+            id=f"order-{house.order}", task_queue=house.queue,
+        )  # fmt: skip
+        await house.until(lambda: house.app.ledger.find(Filter()), "the call is stored")
+        own = await begin(house)
+        await environment.sleep(timedelta(days=2))
+        yield house, handle, own
+
+
+async def looks(handle):
+    """How often a worker was asked to do something, and how long the history is."""
+    history = await handle.fetch_history()
+    scheduled = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+    return sum(one.event_type == scheduled for one in history.events), len(history.events)
+
+
+async def test_an_approval_is_waited_for_for_days_without_asking_all_the_time(skipping):
+    async with waiting_for_credit(skipping) as (house, handle, own):
+        record = house.only()
+        assert (record.state, record.review) == (State.PREPARED, "approval")
+        assert house.world.arrivals("tickets", method="POST", order=house.order) == []
+        assert (await looks(handle))[1] < 20, "who waits has a short history, however long it waits"
+        assert (await looks(own))[0] < 15
+        hands = house.app.hands
+        said = Approval(by="li", digest=digest_of(hands, record))
+        stand = await own.execute_update(Reconcile.approve, said)
+        assert stand.review == ""
+        ticket = await asyncio.wait_for(handle.result(), 40)
+    (effect,) = house.effects()
+    assert (ticket["state"], ticket["provider_ref"]) == ("confirmed", effect.ref)
+    assert await lasted_s(handle) < 48.5 * HOUR_S, "it is told, and does not find out by looking"
+
+
+async def test_what_nobody_approves_in_its_time_is_withdrawn_and_cannot_be_approved_later(skipping):
+    async with waiting_for_credit(skipping) as (house, handle, _):
+        ticket = await asyncio.wait_for(handle.result(), 40)
+        record = house.only()
+    assert (ticket["state"], record.state, record.final) == ("rejected", State.REJECTED, 1)
+    assert 72 * HOUR_S <= await lasted_s(handle) < 74 * HOUR_S
+    assert house.world.arrivals("tickets", method="POST", order=house.order) == []
+    hands = house.app.hands
+    with pytest.raises(NotAllowed):
+        approve(hands, record.id, by="li", digest=digest_of(hands, record))

@@ -257,6 +257,21 @@ def _again(
     *, never_repeats: bool,
 ) -> Flow[Ended]:  # fmt: skip
     """The intent is known already: return what is known, or help it to an end."""
+    refuse_another(wanted, found, via, never_repeats=never_repeats)
+    if found.terminal:
+        return Ended(found, "bound" if via == "bound" else "replayed")
+    record = yield from _join(setting, found, turn)
+    return Ended(record, "joined")
+
+
+def refuse_another(
+    wanted: ActionRecord, found: ActionRecord, via: str, *, never_repeats: bool
+) -> None:
+    """Refuse what would be told the record of another call.
+
+    :raises IntentConflict: ``found`` is another wish under the same call id, or has other exact
+        arguments.
+    """
     if via == "call_id" and not same_intent(found, wanted) and not never_repeats:
         raise IntentConflict(
             f"This call id belongs to another call, of {found.tool} (action {found.id}).",
@@ -271,10 +286,6 @@ def _again(
             action=found.id,
             state=str(found.state),
         )
-    if found.terminal:
-        return Ended(found, "bound" if via == "bound" else "replayed")
-    record = yield from _join(setting, found, turn)
-    return Ended(record, "joined")
 
 
 def _join(setting: Setting, record: ActionRecord, turn: Turn) -> Flow[ActionRecord]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ascertain.errors import AscertainError
-from ascertain.flow.call import Ended, Hold, Wanted, born, call, read
+from ascertain.flow.call import Ended, Hold, Wanted, born, call, read, refuse_another
 from ascertain.flow.effects import Flow, Look, Setting, admit, look, reserve, tell, vet
 from ascertain.flow.gate import Held, Need, Passage, Passed, pass_gate, refuse, see_session
 from ascertain.flow.joining import join_chain
@@ -160,11 +160,18 @@ def _hold(setting: Setting, need: Need, turn: Turn, passage: Passage, held: Held
     """The call is not made: recorded as withdrawn, with the cause; nothing is sent.
 
     One that was made before, by its id, is what it is, whatever its session has forgotten since.
+
+    :raises IntentConflict: the id is that of another wish, by what this caller gives.
     """
     if need.call_id:
-        known = (yield from look(Look(need.tenant, need.session, (), call_id=need.call_id))).called
+        looked = yield from look(Look(need.tenant, need.session, (), call_id=need.call_id))
+        known = looked.called
         mine = known is not None and known.principal == need.principal
         if known is not None and mine and known.tool == setting.contract.tool:
+            again = None if looked.called_with is None else need.again(looked.called_with)
+            if again is not None:
+                sure = again.never_repeats
+                refuse_another(again.record, known, "call_id", never_repeats=sure)
             return Ended(known, "replayed" if known.terminal else "joined")
     wanted = need.held(held.keys)
     told = {**_tiers(passage), "held": {"reason": str(held.reason), "keys": list(held.keys)}}

@@ -175,12 +175,16 @@ class Look(NamedTuple):
 class Looked(NamedTuple):
     """``active``: for each key, how many calls of this process will provide it, and how many of
     those have their answer in hand.
+
+    :param called: the action of the call that was asked for. :param called_with: its arguments as
+        they are stored; None: they are no more.
     """
 
     memory: Memory
     active: Mapping[str, tuple[int, int]]
     history: tuple[Remembered, ...] = ()
     called: ActionRecord | None = None
+    called_with: str | None = None
 
 
 class Settle(NamedTuple):

@@ -38,6 +38,10 @@ def _nothing() -> None:
     """What is known where nothing is kept."""
 
 
+def _nobody(_stored: str) -> None:
+    """What an earlier call was filled with is not known."""
+
+
 def _always() -> bool:
     return True
 
@@ -60,6 +64,8 @@ class Need(NamedTuple):
     :param vets: whether anything has to be asked now, before the call is made.
     :param make: the action with these arguments filled in, and the chain that it joins.
     :param held: the action of a call that is not made, because of these keys.
+    :param again: the action as it would be made of what the caller gives, and of what an earlier
+        call of it was filled with, by its stored arguments; None: they fit the tool no more.
     :param seat: the call in the chain that it is made in; None: in none.
     :param named: whether it is a step by a name there.
     """
@@ -81,6 +87,7 @@ class Need(NamedTuple):
     vets: Callable[[], bool] = _always
     seat: Any = None
     named: bool = False
+    again: Callable[[str], Wanted | None] = _nobody
 
 
 @dataclass(slots=True, kw_only=True)

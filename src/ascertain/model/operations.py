@@ -190,7 +190,10 @@ class Take(NamedTuple):
     Of a tool named in ``rates`` only as many are taken as may be asked for now, and for each of
     them a turn at its provider is taken in the same transaction (see :mod:`ascertain.model.rate`).
 
-    With ``action_id`` only that one is meant, due or not, unless a lease on it holds.
+    With ``action_id`` only that one is meant, due or not, unless a lease on it holds. Where its
+    tool's rate is used up, it is not leased, and is due at the place in the queue that it is given,
+    ``Taken.again_at``. What is not wanted any more needs no turn.
+
     Each taken one gets ``fence + 1``, ``lease_owner``, ``lease_until`` and a ``due_at`` at its end.
     ``Taken.previous`` shows whose expired lease it was.
     """
@@ -211,11 +214,13 @@ class Taken(NamedTuple):
 
     :param again_at: something is due that had to be left, because a rate is used up: when to come
         again; None: nothing was left for that reason.
+    :param booked: whether a turn was taken with each, where a rate was named.
     """
 
     records: tuple[ActionRecord, ...]
     previous: tuple[ActionRecord, ...] = ()
     again_at: float | None = None
+    booked: bool = True
 
 
 class Told(NamedTuple):

@@ -72,10 +72,12 @@ class Usage(NamedTuple):
     """What of one rate is taken.
 
     :param paced_at: until when the workers' pace is used up. :param queued_at: the moment that was
-        promised to the last caller who waits.
+        promised to the last caller who waits. :param lined_at: the place of the last single action
+        that waits for a worker's turn.
     """
 
     open: tuple[Outstanding, ...] = ()
     cooling: tuple[Cooling, ...] = ()
     paced_at: float = 0.0
     queued_at: float = 0.0
+    lined_at: float = 0.0

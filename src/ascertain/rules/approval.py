@@ -118,6 +118,18 @@ def decline(record: ActionRecord, *, by: str, why: str, now: float) -> Move:
     )  # fmt: skip
 
 
+def is_last_word(events: Sequence[EventRecord], reason: str, *, by: str, digest: str = "") -> bool:
+    """Whether just this is the last that a person said: whoever says it again has not heard so.
+
+    :param events: of the action, oldest first. :param reason: of the event that it would write.
+    """
+    last = next((event for event in reversed(events) if event.by == By.PERSON), None)
+    if last is None or last.reason != reason:
+        return False
+    detail = _detail(last)
+    return detail.get("who") == by and (not digest or detail.get("approval") == digest)
+
+
 def _detail(event: EventRecord) -> dict[str, Any]:
     try:
         found = json.loads(event.detail)

@@ -114,6 +114,15 @@ def worker_at(usage: Usage, rate: Shared, now: float) -> float:
     return max(free_at(usage, rate, now), now + min(step_s, BURST_S))
 
 
+def lined(usage: Usage, rate: Shared, now: float) -> tuple[Usage, float]:
+    """The place of one action that comes by itself for a worker's turn, and the usage once it is
+    given out: one behind the other at the rate, so that all of a backlog do not come back at once.
+    """
+    step_s = rate.window_s / rate.limit
+    at = max(usage.lined_at + step_s, worker_at(usage, rate, now))
+    return usage._replace(lined_at=at), at
+
+
 def free_at(usage: Usage, rate: Shared, now: float) -> float:
     """When the next turn may end that is taken; now, where none is.
 

@@ -112,6 +112,13 @@ class Gate:
             text = canonical_native(dict(given))
             return wanting.held(self._hands, entry, scope, options, turn, text, keys)
 
+        def again(stored: str) -> Wanted | None:
+            try:
+                kept = entry.signature.restore(stored)
+            except InvalidArguments:
+                return None
+            return make({name: kept[name] for name in kept.keys() - given.keys()}, "")[0]
+
         def recent() -> Memory | None:
             if contexts.readiness.active(place, keys):
                 return None  # what is under way is waited for
@@ -133,6 +140,7 @@ class Gate:
             elsewhere=self._elsewhere,
             make=make,
             held=held,
+            again=again,
             keys=keys,
             recent=recent,
             vets=partial(is_vetted, self._hands, entry),

@@ -84,10 +84,10 @@ class Looks(ABC):
         else:
             memory = Memory(contexts.session(asked.tenant, asked.session))
         history = contexts.history(asked.tenant, asked.session) if asked.history else []
-        called = None
+        called, arguments = None, None
         if asked.call_id:
-            called = contexts.called(asked.tenant, asked.session, asked.call_id)
-        return Looked(memory, {}, tuple(history), called)
+            called, arguments = contexts.called(asked.tenant, asked.session, asked.call_id)
+        return Looked(memory, {}, tuple(history), called, arguments)
 
     def settle(self, asked: Settle) -> float:
         """Wait until there is news of a key; returns how long that was."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from ascertain.flow.recover import recover
@@ -76,8 +77,11 @@ class Recovery:
             room = min(room, self._bodies.room_beside(running))
         return room
 
-    async def take(self, record: ActionRecord) -> ActionRecord | None:
-        """Lease this one action, due or not; None while somebody else's lease on it holds.
+    async def take(self, record: ActionRecord) -> InHand | None:
+        """Lease this one action, due or not, with a turn at its provider if that has a rate.
+
+        None while somebody else's lease on it holds, or the rate is used up: then it is due at its
+        place in the queue.
 
         :raises LedgerError: the ledger failed; nothing was leased.
         """
@@ -86,12 +90,15 @@ class Recovery:
         take = Take(
             owner=sender.me(), now=now, lease_until=now + self.lease_s(), action_id=record.id,
             gone=hands.inquire((owner,)) if owner else frozenset(),
+            rates=tuple(one for one in hands.registry.rates if one[0] == record.tool),
         )  # fmt: skip
         reply = await commit_async(hands.committer, take)
         assert isinstance(reply, Taken)
-        return reply.records[0] if reply.records else None
+        if not reply.records:
+            return None
+        return await apart(partial(self.in_hand, reply.records[0], booked=reply.booked))
 
-    def in_hand(self, record: ActionRecord, *, booked: bool = False) -> InHand:
+    def in_hand(self, record: ActionRecord, *, booked: bool) -> InHand:
         """What is needed of the ledger to go on with an action; it may block.
 
         :param booked: a turn at its provider was taken with it, where a rate is declared.
@@ -111,12 +118,8 @@ class Recovery:
         held = _ticket(contract, record) if booked else None
         return InHand(record, entry, contract, values, held)
 
-    async def drive(self, record: ActionRecord) -> None:
-        """Go on with an action just leased, as far as one pass goes."""
-        await self.go_on(await apart(self.in_hand, record))
-
     async def go_on(self, one: InHand) -> None:
-        """The same, with what is needed of the ledger at hand."""
+        """Go on with an action just leased, as far as one pass goes."""
         if one.error is not None:
             raise one.error
         entry, contract = one.entry, one.contract

@@ -70,11 +70,17 @@ class LedgerContexts:
         with self._access.asking() as run:
             return [Remembered(*row) for row in run("context_of", tenant, session)]
 
-    def called(self, tenant: str, session: str, call_id: str) -> ActionRecord | None:
-        """The action of a call of this session, by the framework's id of it."""
+    def called(
+        self, tenant: str, session: str, call_id: str
+    ) -> tuple[ActionRecord | None, str | None]:
+        """The action of a call of this session, by the framework's id of it, and its arguments."""
         with self._access.asking() as run:
             row = first(run("by_call_id", session, tenant, call_id))
-        return None if row is None else to_record(row)
+            if row is None:
+                return None, None
+            record = to_record(row)
+            stored = first(run("payload_of", record.id, "args"))
+        return record, None if stored is None else stored[0]
 
     def say(
         self, session: SessionRecord, values: Sequence[Kept], *, now: float, limit_bytes: int

@@ -136,8 +136,13 @@ class Contexts(Protocol):
         """Every value that is kept, oldest first, those that came late among them."""
         ...
 
-    def called(self, tenant: str, session: str, call_id: str) -> ActionRecord | None:
-        """The action of a call of this session, by the framework's id of it."""
+    def called(
+        self, tenant: str, session: str, call_id: str
+    ) -> tuple[ActionRecord | None, str | None]:
+        """The action of a call of this session, by the framework's id of it; None: there is none.
+
+        And its arguments as they are stored; None: they are no more.
+        """
         ...
 
     def say(

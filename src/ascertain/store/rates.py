@@ -29,7 +29,8 @@ def usage_of(text: str) -> Usage:
     raw: dict[str, Any] = json.loads(text)
     held = tuple(Outstanding(Ticket(o, Speaker(by), until), n) for o, by, until, n in raw["open"])
     cooling = tuple(Cooling(at, Speaker(by), n) for at, by, n in raw["cooling"])
-    return Usage(held, cooling, raw["paced_at"], raw["queued_at"])
+    lined_at = raw.get("lined_at", 0.0)  # a release before this one did not write it
+    return Usage(held, cooling, raw["paced_at"], raw["queued_at"], lined_at)
 
 
 def write_usage(run: Run, rate: Shared, usage: Usage) -> None:
@@ -40,6 +41,7 @@ def write_usage(run: Run, rate: Shared, usage: Usage) -> None:
             "cooling": [list(one) for one in usage.cooling],
             "paced_at": usage.paced_at,
             "queued_at": usage.queued_at,
+            "lined_at": usage.lined_at,
         }
     )
     run("put_rate", rate.name, rate.limit, rate.window_s, text)

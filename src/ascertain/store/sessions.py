@@ -111,7 +111,9 @@ class ProjectedContexts:
         """Every value that is kept, oldest first; the ledger's."""
         return self._truth.history(tenant, session)
 
-    def called(self, tenant: str, session: str, call_id: str) -> ActionRecord | None:
+    def called(
+        self, tenant: str, session: str, call_id: str
+    ) -> tuple[ActionRecord | None, str | None]:
         """The action of a call of this session; the ledger's."""
         return self._truth.called(tenant, session, call_id)
 

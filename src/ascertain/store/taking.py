@@ -14,6 +14,7 @@ from typing import Any
 from ascertain.model.action import ActionRecord
 from ascertain.model.operations import Take, Taken
 from ascertain.model.rate import Shared, Speaker, Usage
+from ascertain.model.tables import State
 from ascertain.rules import fold
 from ascertain.rules import rate as rules
 from ascertain.store.access import Run
@@ -34,13 +35,34 @@ def take(run: Run, lease: Lease, operation: Take) -> Taken:
     if operation.action_id is not None:
         tools = None if operation.tools is None else compact_json(sorted(operation.tools))
         rows = run("due_one", operation.action_id, operation.now, gone, tools)
-        return _leased(lease, operation, [to_record(row) for row in rows])
+        return _take_one(run, lease, operation, to_record(rows[0])) if rows else Taken(())
     turns = _Turns(run, operation)
     found = list(_due(run, operation, turns))
     if operation.gone and len(found) < operation.limit:
         found += _of_gone(run, operation, turns, gone, operation.limit - len(found))
     turns.write()
     return _leased(lease, operation, found)._replace(again_at=turns.again_at)
+
+
+def _take_one(run: Run, lease: Lease, operation: Take, record: ActionRecord) -> Taken:
+    """Lease this one, with its turn; where there is none, it is given its place in the queue."""
+    if not _wanted(record, operation.now):
+        return _leased(lease, operation, [record])._replace(booked=False)
+    turns = _Turns(run, operation)
+    if turns.any_for(record.tool):
+        turns.spend(record.tool)
+        turns.write()
+        return _leased(lease, operation, [record])
+    at = turns.line_up(record.tool)
+    if record.state is State.PREPARED:
+        at = min(at, record.send_by_at)
+    run("put_off", record.id, operation.now, at)
+    return Taken(records=(), again_at=at)
+
+
+def _wanted(record: ActionRecord, now: float) -> bool:
+    """Whether anything may still be asked or sent; else it is taken only to be withdrawn."""
+    return record.state is not State.PREPARED or now < record.send_by_at
 
 
 def _leased(lease: Lease, operation: Take, previous: Sequence[ActionRecord]) -> Taken:
@@ -159,6 +181,13 @@ class _Turns:
         if rate is not None:
             self._left[rate.name] -= 1
             self._spent[rate.name] = self._spent.get(rate.name, 0) + 1
+
+    def line_up(self, tool: str) -> float:
+        """Give an action of this tool, for which there is no turn, its place, and write that."""
+        rate = self._rates[tool]
+        usage, at = rules.lined(self._usages[rate.name], rate, self._operation.now)
+        write_usage(self._run, rate, usage)
+        return at
 
     def write(self) -> None:
         """Write what was spent."""

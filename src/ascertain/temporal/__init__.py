@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascertain.temporal.address import TemporalMissing, Unreachable
 from ascertain.temporal.place import Temporal
-from ascertain.temporal.words import Heard, Open, Planned, Progress, Stand, Verdict
+from ascertain.temporal.words import Approval, Heard, Open, Planned, Progress, Stand, Verdict
 
 if TYPE_CHECKING:
     from ascertain.temporal.guarding import Acting, acting, told
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Acting",
+    "Approval",
     "Chain",
     "Heard",
     "Open",

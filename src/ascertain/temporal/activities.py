@@ -25,13 +25,17 @@ from ascertain.errors import (
 )
 from ascertain.model.action import ActionRecord
 from ascertain.model.tables import State
+from ascertain.rules.approval import APPROVED, DECLINED
+from ascertain.rules.approval import is_last_word as is_last_approval
+from ascertain.rules.breaker import RELEASED
 from ascertain.rules.said import is_last_word
+from ascertain.runtime import approving
 from ascertain.runtime.plan import PlannedChain
 from ascertain.runtime.recovering import Recovers
-from ascertain.runtime.recovery import apart
+from ascertain.runtime.recovery import InHand, apart
 from ascertain.runtime.verdict import resolve
 from ascertain.runtime.worker import BUSY_S
-from ascertain.temporal.words import Heard, Progress, Said, Stand, Step, Verdict
+from ascertain.temporal.words import Decided, Heard, Progress, Said, Stand, Step, Verdict
 from ascertain.temporal.workflows import CHAIN_LOOKS_MOST_S
 
 log = logging.getLogger("ascertain")
@@ -54,7 +58,7 @@ class Activities:
     @property
     def all(self) -> list[Callable[..., Any]]:
         """What a Temporal worker is given."""
-        return [self.step, self.stand, self.verdict, self.chain, self.chain_step]
+        return [self.step, self.stand, self.verdict, self.approve, self.chain, self.chain_step]
 
     @activity.defn(name="ascertain.step")
     async def step(self, action: str) -> Stand:
@@ -64,10 +68,10 @@ class Activities:
             if record.due_at is not None and record.due_at <= self._app.hands.clock():
                 taken = await self._recovery.take(record)
                 if taken is not None:
-                    await self._recovery.drive(taken)
+                    await self._recovery.go_on(taken)
                     self.recovered += 1
             elif (taken := await self._left_behind(record)) is not None:
-                await self._recovery.drive(taken)
+                await self._recovery.go_on(taken)
                 self.recovered += 1
             return await apart(self._stand, action)
 
@@ -82,6 +86,12 @@ class Activities:
         """Write a person's word, unless the ledger refuses it; what stands already is no error."""
         async with telling():
             return await apart(self._hear, said)
+
+    @activity.defn(name="ascertain.approve")
+    async def approve(self, decided: Decided) -> Heard:
+        """Write a person's word on what waits to be sent; the same rules as `ascertain approve`."""
+        async with telling():
+            return await apart(self._decide, decided)
 
     @activity.defn(name="ascertain.chain")
     async def chain(self, chain: str) -> Progress:
@@ -110,7 +120,7 @@ class Activities:
         finally:
             self._running -= 1
 
-    async def _left_behind(self, record: ActionRecord) -> ActionRecord | None:
+    async def _left_behind(self, record: ActionRecord) -> InHand | None:
         """Whoever holds the lease is proven gone: nobody has to wait until it ends."""
         owner = record.lease_owner
         if owner is None or record.due_at is None or not self._app.hands.inquire((owner,)):
@@ -145,11 +155,32 @@ class Activities:
             heard = is_last_word(events, word.which(), word.confirmed, word.evidence)
             if heard or agrees(record, word):
                 return Heard(stand=stand_of(record, self._app.hands.clock()))
-            return Heard(
-                stand=stand_of(record, self._app.hands.clock()), refused=error.code,
-                message=error.message, next_step=error.advice, again_s=self._again_s(record, error),
-            )  # fmt: skip
+            return self._refused(record, error)
         return Heard(stand=self._stand(said.action))
+
+    def _decide(self, decided: Decided) -> Heard:
+        hands, action, word = self._app.hands, decided.action, decided.approval
+        reason = DECLINED if word.decline else RELEASED if word.release else APPROVED
+        try:
+            if word.decline:
+                approving.decline(hands, action, by=word.by, why=word.evidence)
+            elif word.release:
+                approving.release(hands, action, by=word.by)
+            else:
+                approving.approve(hands, action, by=word.by, digest=word.digest)
+        except NotAllowed as error:
+            record = self._record(action)
+            events = self._app.hands.ledger.events(action)
+            digest = word.digest.strip()
+            if not is_last_approval(events, reason, by=word.by, digest=digest):
+                return self._refused(record, error)
+        return Heard(stand=self._stand(action))
+
+    def _refused(self, record: ActionRecord, error: AscertainError) -> Heard:
+        return Heard(
+            stand=stand_of(record, self._app.hands.clock()), refused=error.code,
+            message=error.message, next_step=error.advice, again_s=self._again_s(record, error),
+        )  # fmt: skip
 
     def _again_s(self, record: ActionRecord, error: AscertainError) -> float | None:
         """When it may be said again: after a time that the ledger names, or once it is let go."""

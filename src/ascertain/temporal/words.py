@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ascertain.errors import ContractError
 from ascertain.rules import cases
 from ascertain.rules.said import check_said
 
 RECONCILE = "ascertain.Reconcile"
 CHAIN = "ascertain.Chain"
+SETTLED = "ascertain.Settled"
 
 # search attributes, all of them keywords
 STATE, TOOL, TENANT = "AscertainState", "AscertainTool", "AscertainTenant"
@@ -20,6 +22,7 @@ ATTRIBUTES = (STATE, TOOL, TENANT)
 
 DEFAULT_QUEUE = "ascertain"
 LOOK_AGAIN_S = 900.0
+TOLD_LOOK_S = 3600.0
 SILENCE_S = 10.0
 STEPS_PER_RUN = 200
 
@@ -59,6 +62,35 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A person's word on a call that waits to be sent: exactly one of digest, decline and release.
+
+    :param by: who decides. :param digest: approves exactly the call that ``ascertain show`` names
+        so, once. :param decline: it is not to be sent. :param release: what came while its breaker
+        was open is sent now. :param evidence: why it is declined.
+    """
+
+    by: str
+    digest: str = ""
+    decline: bool = False
+    release: bool = False
+    evidence: str = ""
+
+    def check(self) -> None:
+        """Refuse what says nothing, or more than one thing.
+
+        :raises ContractError: not exactly one of the three, or nobody who says it.
+        """
+        if bool(self.digest.strip()) + self.decline + self.release != 1:
+            raise ContractError(
+                "Say exactly one of digest=, decline=True and release=True.",
+                next_step="The digest stands in `ascertain show ACTION`, beside what is approved.",
+            )
+        if not self.by.strip() or not self.by.isprintable():
+            raise ContractError(f"Say who decides, as a plain text; got by={self.by!r:.40}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
     """An action to take up: what :data:`RECONCILE` starts with, and goes on with.
 
@@ -66,7 +98,8 @@ class Open:
     :param look_again_s: where nothing is due, the ledger is looked at this often, in seconds.
     :param silence_s: a worker that was not heard of for so long is taken for dead, in seconds.
     :param steps_per_run: after how many looks the history is begun anew.
-    :param said: verdicts that were signalled and could not be written yet.
+    :param said: verdicts that were signalled and could not be written yet. :param decided: the same
+        of approvals. :param waiting: ids of the workflows that wait until it is settled.
     """
 
     action: str
@@ -78,6 +111,8 @@ class Open:
     silence_s: float = SILENCE_S
     steps_per_run: int = STEPS_PER_RUN
     said: list[Verdict] = field(default_factory=list[Verdict])
+    decided: list[Approval] = field(default_factory=list[Approval])
+    waiting: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +161,30 @@ class Said:
 
     action: str
     verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """An approval on its way to the ledger."""
+
+    action: str
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Somebody waits until an action is settled: what :data:`SETTLED` starts and goes on with.
+
+    :param until: for how long, in seconds since 1970; None: until it is settled.
+    :param wait_s: how soon it looks again where the action's own workflow cannot be told of it, and
+        ``look_again_s`` where it is; in seconds.
+    """
+
+    action: str
+    until: float | None = None
+    wait_s: float = 1.0
+    look_again_s: float = TOLD_LOOK_S
+    steps_per_run: int = STEPS_PER_RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

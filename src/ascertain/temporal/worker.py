@@ -19,7 +19,7 @@ from ascertain.temporal.activities import Activities
 from ascertain.temporal.address import Address, Unreachable
 from ascertain.temporal.starting import Starter
 from ascertain.temporal.watch import Watch
-from ascertain.temporal.workflows import Chain, Reconcile
+from ascertain.temporal.workflows import Chain, Reconcile, Settled
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -127,7 +127,10 @@ def plugin(source: Recovers | Activities) -> SimplePlugin:
     """
     own = source if isinstance(source, Activities) else Activities(source)
     return SimplePlugin(
-        "ascertain", workflows=[Reconcile, Chain], activities=own.all, workflow_runner=_passing
+        "ascertain",
+        workflows=[Reconcile, Chain, Settled],
+        activities=own.all,
+        workflow_runner=_passing,
     )
 
 

@@ -6,8 +6,10 @@ Deterministic: everything that looks at a clock, the ledger or a provider is an 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy, SearchAttributeKey, SearchAttributeUpdate
@@ -16,7 +18,21 @@ from temporalio.exceptions import ApplicationError
 with workflow.unsafe.imports_passed_through():
     from ascertain.errors import ContractError
     from ascertain.temporal import words
-    from ascertain.temporal.words import Heard, Open, Planned, Progress, Said, Stand, Step, Verdict
+    from ascertain.temporal.words import (
+        Approval,
+        Decided,
+        Heard,
+        Open,
+        Planned,
+        Progress,
+        Said,
+        Stand,
+        Step,
+        Verdict,
+        Waiting,
+    )
+
+W = TypeVar("W")
 
 _STATE = SearchAttributeKey.for_keyword(words.STATE)
 
@@ -27,6 +43,7 @@ _AGAIN = RetryPolicy(
     initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1), maximum_attempts=0
 )
 CHAIN_LOOKS_FIRST_S, CHAIN_LOOKS_MOST_S = 2.0, 60.0
+UNTOLD_LOOKS_MOST_S = 60.0
 
 
 @workflow.defn(name=words.RECONCILE)
@@ -42,6 +59,8 @@ class Reconcile:
         self._open = start
         self._stand: Stand | None = None
         self._said = list(start.said)
+        self._decided = list(start.decided)
+        self._waiting = list(start.waiting)
         self._refused: Heard | None = None
         self._look = False
         self._busy = asyncio.Lock()
@@ -53,18 +72,28 @@ class Reconcile:
         while True:
             steps += 1
             stand = await self._step()
-            again_s = await self._write_said()
+            said_s = await self._write(self._said, self._hear)
+            decided_s = await self._write(self._decided, self._decide)
             stand = self._stand or stand
             self._show(stand)
-            if stand.settled and not self._said:
+            if stand.settled and not (self._said or self._decided):
                 break
             if steps >= start.steps_per_run or workflow.info().is_continue_as_new_suggested():
                 await workflow.wait_condition(workflow.all_handlers_finished)
-                workflow.continue_as_new(replace(start, state=stand.state, said=list(self._said)))
-            await self._rest(_least(stand.wait_s, again_s, start.look_again_s))
+                workflow.continue_as_new(
+                    replace(
+                        start, state=stand.state, said=list(self._said),
+                        decided=list(self._decided), waiting=list(self._waiting),
+                    )
+                )  # fmt: skip
+            rest_s = _least(stand.wait_s, said_s, decided_s, most_s=start.look_again_s)
+            # what waits for a person may be moved by one at the ledger, and not only by a word here
+            await self._rest(min(rest_s, start.look_again_s) if stand.review else rest_s)
         await workflow.wait_condition(workflow.all_handlers_finished)
         if stand.chain:
-            await self._tell_chain(stand.chain)
+            await _tell(stand.chain)
+        while self._waiting:
+            await _tell(self._waiting.pop())
         return stand
 
     @workflow.update
@@ -73,12 +102,7 @@ class Reconcile:
 
         Refused with the ledger's reason, as an error of that type, where it may not be said (yet).
         """
-        heard = await self._hear(said)
-        self._look = True
-        if heard.refused:
-            text = f"{heard.message} Next: {heard.next_step}" if heard.next_step else heard.message
-            raise ApplicationError(text, type=heard.refused, non_retryable=True)
-        return heard.stand
+        return self._answer(await self._hear(said))
 
     @verdict.validator
     def _check(self, said: Verdict) -> None:
@@ -97,6 +121,38 @@ class Reconcile:
             return
         self._said.append(said)
 
+    @workflow.update
+    async def approve(self, approval: Approval) -> Stand:
+        """A person's word on a call that waits to be sent, written before this returns; once.
+
+        It holds for exactly the call with this digest and for its one effect, until it expires, and
+        is written by the same rules as ``ascertain approve``. Refused as a verdict is.
+        """
+        return self._answer(await self._decide(approval))
+
+    @approve.validator
+    def _check_approval(self, approval: Approval) -> None:
+        try:
+            approval.check()
+        except ContractError as error:
+            raise ApplicationError(str(error), type=error.code, non_retryable=True) from None
+
+    @workflow.signal
+    def decide(self, approval: Approval) -> None:
+        """The same for whoever cannot wait for an answer."""
+        try:
+            approval.check()
+        except ContractError as error:
+            self._refuse(error.code, error.message, error.advice)
+            return
+        self._decided.append(approval)
+
+    @workflow.signal
+    def tell(self, id: str) -> None:
+        """The workflow of this id waits until the action is settled; it is told by ``look``."""
+        if id not in self._waiting:
+            self._waiting.append(id)
+
     @workflow.signal
     def look(self) -> None:
         """Something has moved: look at the ledger now."""
@@ -109,7 +165,7 @@ class Reconcile:
 
     @workflow.query
     def refused(self) -> Heard | None:
-        """The last signalled verdict that the ledger did not take, and why."""
+        """The last signalled word that the ledger did not take, and why."""
         return self._refused
 
     async def _step(self) -> Stand:
@@ -124,35 +180,55 @@ class Reconcile:
         return stand
 
     async def _hear(self, said: Verdict) -> Heard:
+        return await self._tell_ledger(
+            "ascertain.verdict", Said(action=self._open.action, verdict=said)
+        )
+
+    async def _decide(self, approval: Approval) -> Heard:
+        return await self._tell_ledger(
+            "ascertain.approve", Decided(action=self._open.action, approval=approval)
+        )
+
+    async def _tell_ledger(self, activity: str, word: Said | Decided) -> Heard:
         async with self._busy:
             heard: Heard = await workflow.execute_activity(
-                "ascertain.verdict", Said(action=self._open.action, verdict=said),
-                result_type=Heard, start_to_close_timeout=timedelta(minutes=1), retry_policy=_AGAIN,
+                activity, word, result_type=Heard, start_to_close_timeout=timedelta(minutes=1),
+                retry_policy=_AGAIN,
             )  # fmt: skip
             self._stand = heard.stand
         return heard
 
-    async def _write_said(self) -> float | None:
+    def _answer(self, heard: Heard) -> Stand:
+        self._look = True
+        if heard.refused:
+            text = f"{heard.message} Next: {heard.next_step}" if heard.next_step else heard.message
+            raise ApplicationError(text, type=heard.refused, non_retryable=True)
+        return heard.stand
+
+    async def _write(
+        self, words: list[W], tell_ledger: Callable[[W], Awaitable[Heard]]
+    ) -> float | None:
         """Write what was signalled; returns in how many seconds to try again what may not be yet.
 
         What the ledger will never take is put down, where it can be asked for.
         """
-        again: list[tuple[Verdict, float]] = []
-        while self._said:
-            heard = await self._hear(self._said[0])
-            said = self._said.pop(0)
+        again: list[tuple[W, float]] = []
+        while words:
+            heard = await tell_ledger(words[0])
+            word = words.pop(0)
             if heard.refused:
                 self._refused = heard
                 if heard.again_s is not None:
-                    again.append((said, heard.again_s))
-        self._said = [said for said, _ in again]
+                    again.append((word, heard.again_s))
+        words[:] = [word for word, _ in again]
         return min((seconds for _, seconds in again), default=None)
 
     async def _rest(self, seconds: float) -> None:
-        waiting = len(self._said)
+        words = len(self._said) + len(self._decided)
         try:
             await workflow.wait_condition(
-                lambda: self._look or len(self._said) > waiting, timeout=max(seconds, 0.05)
+                lambda: self._look or len(self._said) + len(self._decided) > words,
+                timeout=max(seconds, 0.05),
             )
         except TimeoutError:
             return
@@ -167,13 +243,6 @@ class Reconcile:
             self._refused = Heard(
                 stand=self._stand, refused=code, message=message, next_step=advice
             )
-
-    async def _tell_chain(self, chain: str) -> None:
-        """Its chain may go on. Where no workflow drives that, the ledger's own due time does."""
-        try:
-            await workflow.get_external_workflow_handle(chain).signal("look")
-        except ApplicationError:
-            workflow.logger.debug("no workflow drives the chain %s", chain)
 
 
 @workflow.defn(name=words.CHAIN)
@@ -241,12 +310,71 @@ class Chain:
         )  # fmt: skip
 
 
+@workflow.defn(name=words.SETTLED)
+class Settled:
+    """Waits for those who wait until an action is settled, so that their histories do not grow.
+
+    The action's own workflow tells it. Where there is none yet, it looks, less and less often.
+    """
+
+    @workflow.init
+    def __init__(self, start: Waiting) -> None:
+        self._look = False
+
+    @workflow.run
+    async def run(self, start: Waiting) -> Stand:
+        steps, wait_s = 0, start.wait_s
+        while True:
+            steps += 1
+            self._look = False
+            stand = await self._see(start.action)
+            left_s = None if start.until is None else start.until - workflow.now().timestamp()
+            if stand.settled or (left_s is not None and left_s <= 0):
+                return stand
+            if steps >= start.steps_per_run or workflow.info().is_continue_as_new_suggested():
+                await workflow.wait_condition(workflow.all_handlers_finished)
+                workflow.continue_as_new(replace(start, wait_s=wait_s))
+            is_told = await _tell(start.action, "tell", workflow.info().workflow_id)
+            rest_s = start.look_again_s if is_told else wait_s
+            rest_s = rest_s if left_s is None else min(rest_s, left_s)
+            if not is_told:
+                wait_s = min(2 * wait_s, UNTOLD_LOOKS_MOST_S)
+            try:
+                await workflow.wait_condition(lambda: self._look, timeout=max(rest_s, 0.05))
+            except TimeoutError:
+                continue
+
+    @workflow.signal
+    def look(self) -> None:
+        """Something has moved: look at the ledger now."""
+        self._look = True
+
+    async def _see(self, action: str) -> Stand:
+        stand: Stand = await workflow.execute_activity(
+            "ascertain.stand", action, result_type=Stand,
+            start_to_close_timeout=timedelta(seconds=30), retry_policy=_AGAIN,
+        )  # fmt: skip
+        return stand
+
+
+async def _tell(id: str, signal: str = "look", *args: str) -> bool:
+    """Tell another workflow; returns whether there is one of that id.
+
+    Where none drives a chain, the ledger's own due time does; who waits for it looks by itself.
+    """
+    try:
+        await workflow.get_external_workflow_handle(id).signal(signal, args=args)
+    except ApplicationError:
+        workflow.logger.debug("there is no workflow %s", id)
+        return False
+    return True
+
+
 def _show(state: str) -> None:
     updates: list[SearchAttributeUpdate[str]] = [_STATE.value_set(state)]
     workflow.upsert_search_attributes(updates)  # pyright: ignore[reportUnknownMemberType]
 
 
-def _least(due_s: float | None, again_s: float | None, most_s: float) -> float:
+def _least(*known_s: float | None, most_s: float) -> float:
     """Until the first of these. What is due is waited for however long it takes."""
-    known = [seconds for seconds in (due_s, again_s) if seconds is not None]
-    return min(known, default=most_s)
+    return min((seconds for seconds in known_s if seconds is not None), default=most_s)

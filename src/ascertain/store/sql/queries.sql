@@ -106,6 +106,11 @@ UPDATE action SET lease_owner = :owner, lease_until = :until, due_at = :until, f
     suspect = :suspect
 WHERE id = :id;
 
+-- name: put_off (id, now, at)
+-- It has its place in its provider's queue. A lease that holds on paper says by itself when it ends.
+UPDATE action SET due_at = :at
+WHERE id = :id AND due_at IS NOT NULL AND (lease_until IS NULL OR lease_until <= :now);
+
 -- name: next_due
 -- One step for each tenant and tool that has anything open.
 WITH RECURSIVE head(tenant, tool, due_at) AS (

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
+from ascertain.model.action import ActionRecord
 from ascertain.model.booking import Answered, Book, Booked, GiveBack, Spends
 from ascertain.model.rate import Shared, Speaker, Ticket
 from ascertain.rules.rate import ticket
-from ascertain.store.ledger import Advance, Advanced, Blocked, Ledger, Reserved, Take, Taken, Told
+from ascertain.store.ledger import (
+    Advance,
+    Advanced,
+    Blocked,
+    Filter,
+    Ledger,
+    Reserved,
+    Take,
+    Taken,
+    Told,
+)
 from ascertain.testing.conformance.place import Place
 from ascertain.testing.conformance.samples import (
     LEASE_S,
@@ -17,6 +29,7 @@ from ascertain.testing.conformance.samples import (
     confirm,
     lose,
     must,
+    reserve,
     reserve_sent,
     submit,
     wanted,
@@ -136,6 +149,52 @@ class RateRules:
         assert taken.records == ()
         later = take(ledger, now=FAR + 2, rates=rates, gone=frozenset({"dead"}))
         assert len(later.records) == 1
+
+    def test_one_that_is_taken_by_name_takes_its_turn_with_it(self, ledger: Ledger) -> None:
+        one = Shared("one", 1, 1.0)
+        first, second = rated(ledger, 2)
+        taken = take_by_name(ledger, first, one)
+        assert (taken.booked, [record.id for record in taken.records]) == (True, [first.id])
+        assert book(ledger, one, ticket(one, "me", Speaker.CALLER, FAR), DUE).ticket is None
+        assert take(ledger, rates=(("rated", one),)).records == (), "nor is there one for others"
+        assert take_by_name(ledger, second, None).records, "its tool has no rate here"
+
+    def test_those_without_a_turn_are_due_one_behind_the_other(self, ledger: Ledger) -> None:
+        """Each has a place of its own in the queue, and is not leased while it waits for it."""
+        rate = Shared("one", 2, 1.0)
+        records = rated(ledger, 6)
+        answers = [take_by_name(ledger, record, rate) for record in records]
+        assert [len(taken.records) for taken in answers] == [1, 0, 0, 0, 0, 0], "of 2 one is spare"
+        places = [round(taken.again_at - DUE, 6) for taken in answers[1:] if taken.again_at]
+        assert [later - earlier for earlier, later in pairwise(places)] == [0.5] * 4
+        waiting = [ledger.get(record.id) for record in records[1:]]
+        assert [record and round((record.due_at or 0) - DUE, 6) for record in waiting] == places
+        assert [record and record.fence for record in waiting] == [one.fence for one in records[1:]]
+        assert list(ledger.verify()) == []
+
+    def test_what_is_not_wanted_any_more_by_its_place_comes_back_without_a_turn(
+        self, ledger: Ledger
+    ) -> None:
+        """So that it can be withdrawn, whatever else the provider is busy with."""
+        one = Shared("one", 1, 3600.0)
+        first, _ = rated(ledger, 2)
+        take_by_name(ledger, first, one)
+        record = wanted("late", tool="rated")._replace(send_by_at=DUE + 9, due_at=DUE)
+        late = submit(ledger, reserve(record), Reserved).record
+        assert take_by_name(ledger, late, one) == Taken(records=(), again_at=DUE + 9)
+        taken = take_by_name(ledger, late, one, now=DUE + 9)
+        assert (taken.booked, [record.id for record in taken.records]) == (False, [late.id])
+
+    def test_whose_lease_holds_on_paper_keeps_the_time_at_which_it_ends(
+        self, ledger: Ledger
+    ) -> None:
+        one = Shared("one", 1, 3600.0)
+        first, second = rated(ledger, 2)
+        held = take_by_name(ledger, second, None, owner="dead").records[0]
+        take_by_name(ledger, first, one)
+        taken = take_by_name(ledger, second, one, gone=frozenset({"dead"}))
+        assert taken.records == ()
+        assert ledger.get(second.id) == held
 
     def test_a_send_takes_its_turn_as_it_is_stored_and_gives_it_back_with_its_outcome(
         self, ledger: Ledger
@@ -276,6 +335,30 @@ def take(
         after=after, rates=rates,
     )  # fmt: skip
     taken: Taken = submit(ledger, wanted_now, Taken)
+    return taken
+
+
+def rated(ledger: Ledger, count: int) -> list[ActionRecord]:
+    """Actions of a tool whose provider may be given a rate, all of them due."""
+    fill(ledger, "t", count, tool="rated")
+    return ledger.find(Filter(tool="rated"))[::-1]
+
+
+def take_by_name(
+    ledger: Ledger,
+    record: ActionRecord,
+    rate: Shared | None,
+    *,
+    owner: str = "worker",
+    now: float = DUE,
+    gone: frozenset[str] = frozenset(),
+) -> Taken:
+    """Take one action, as what has a single one to look after does."""
+    rates = () if rate is None else ((record.tool, rate),)
+    operation = Take(
+        owner=owner, now=now, lease_until=FAR, gone=gone, action_id=record.id, rates=rates
+    )
+    taken: Taken = submit(ledger, operation, Taken)
     return taken
 
 
