@@ -1,4 +1,4 @@
-"""What only the Claude Agent SDK does: a program of its own, prompts, sessions, tools of its own."""
+"""What only the Claude Agent SDK does: a program of its own, prompts, sessions."""
 
 from claude_agent_sdk import ClaudeSDKClient, create_sdk_mcp_server, query
 

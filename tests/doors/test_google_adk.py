@@ -159,9 +159,7 @@ async def test_a_tool_that_comes_past_the_door_ends_the_run_before_it_is_sent(sh
 
 def answer(call, *, confirmed):
     """What a person says to a confirmation that the ADK asks for."""
-    said = types.FunctionResponse(
-        id=call.id, name=CONFIRMATION, response={"confirmed": confirmed}
-    )
+    said = types.FunctionResponse(id=call.id, name=CONFIRMATION, response={"confirmed": confirmed})
     return types.Content(role="user", parts=[types.Part(function_response=said)])
 
 
@@ -200,9 +198,7 @@ async def test_of_a_call_that_waits_only_the_ledgers_yes_is_believed(shop, order
     if approved:
         shop.app.approve(payload["action"], digest=payload["digest"], by="person:boss")
     said = answer(asked_in(events), confirmed=True)
-    events = await events_of(
-        shop, DONE, DONE, tools=guard.tools, guard=guard, kept=kept, said=said
-    )
+    events = await events_of(shop, DONE, DONE, tools=guard.tools, guard=guard, kept=kept, said=said)
     assert states(events)[0] == ("confirmed" if approved else "prepared")
     assert shop.effects(order) == (1 if approved else 0)
 
