@@ -1,4 +1,4 @@
-"""Tools of an MCP server behind the proxy, for an agent of LangChain: `python examples/langchain_mcp.py`.
+"""LangChain with an MCP server behind the proxy: `python examples/langchain_mcp.py`.
 
 `langchain-mcp-adapters` needs an older SDK than the proxy has, so the proxy is a process of another
 environment: `ASCERTAIN` names its command. With `LANGCHAIN_MODEL=openai:gpt-5` and a key a real

@@ -18,7 +18,9 @@ from ascertain.adapters.strands import guard
 def run(model):
     with desk.open_app() as app:
         # The session is what the program gives the agent; Strands knows none by itself.
-        door = Door(app, scope=lambda ctx: app.session(ctx.invocation_state["chat"], principal="u7"))
+        door = Door(
+            app, scope=lambda ctx: app.session(ctx.invocation_state["chat"], principal="u7")
+        )
         door.declare("open_ticket", **desk.PROMISES)
         agent = guard(Agent(model, tools=[tool(desk.open_ticket)], callback_handler=None), door)
         ended = agent(desk.WISH, invocation_state={"chat": "chat-42"})

@@ -1,7 +1,7 @@
 """The examples run, and their provider has one ticket at the end, whose number was told.
 
-Offline each has a scripted model; online the same code asks a real one, here an endpoint that speaks
-its wire format.
+Offline each has a scripted model; online the same code asks a real one, here an endpoint that
+speaks its wire format.
 """
 
 import os
@@ -55,14 +55,25 @@ def doors_of(folder):
 
 
 def run_it(command, monkeypatch, capsys):
+    told = (process if asked else here)(command, monkeypatch, capsys).splitlines()
+    assert told[:2] == ["fact:     confirmed T900"] * 2
+    assert told[-1] == "provider: 1 ticket: T900"
+
+
+def process(command, *_fixtures):
+    """As a person runs it."""
+    program = [sys.executable, str(EXAMPLES / command[0]), *command[1:]]
+    return subprocess.run(program, stdout=subprocess.PIPE, text=True, timeout=55).stdout
+
+
+def here(command, monkeypatch, capsys):
+    """In this process: to import a framework once more takes seconds."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.setattr(sys, "argv", list(command))
     for name in [path.stem for path in EXAMPLES.glob("*.py")]:
         monkeypatch.delitem(sys.modules, name, raising=False)
     runpy.run_path(str(EXAMPLES / command[0]), run_name="__main__")
-    told = capsys.readouterr().out.splitlines()
-    assert told[:2] == ["fact:     confirmed T900"] * 2
-    assert told[-1] == "provider: 1 ticket: T900"
+    return capsys.readouterr().out
 
 
 @pytest.fixture
@@ -82,10 +93,9 @@ def test_with_a_key_it_asks_a_real_model(command, no_keys, monkeypatch, capsys, 
     model = Endpoint()
     name = "mcp__desk__open_ticket" if command == ("claude_agent.py",) else "open_ticket"
     order = "order" if command == ("langchain_mcp.py",) else "order_id"
-    model.script([
-        calls(Call(id, name, {order: "A123", "issue": issue}))
-        for id, issue in (("call_1", "noise in the left ear"), ("call_2", "it buzzes"))
-    ] + [Say(text="Your ticket is T900.")])  # fmt: skip
+    plans = [("call_1", "noise in the left ear"), ("call_2", "it buzzes")]
+    asks = [Call(call_id, name, {order: "A123", "issue": issue}) for call_id, issue in plans]
+    model.script([*(calls(ask) for ask in asks), Say(text="Your ticket is T900.")])
     for key, value in RUNS[command].items():
         monkeypatch.setenv(key, value.format(url=model.url, folder=tmp_path))
     try:
