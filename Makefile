@@ -35,7 +35,7 @@ redis := .venv/redis/redis-server
 $(redis): scripts/redis_server.py | $(dev)
 	@$(bin)/python scripts/redis_server.py
 
-.PHONY: help demo test check bench prove linear fleet ledgers servers docs console fmt clean look-closer
+.PHONY: help demo test check bench prove linear fleet ledgers servers examples versions docs console fmt clean look-closer
 look-closer:
 
 help: ## Show this list
@@ -69,6 +69,12 @@ servers: $(dev) ## MCP servers that others wrote, behind the proxy, with lost an
 	@$(bin)/python scripts/mcp_servers.py
 	@$(bin)/python -m pytest tests/servers -q $(ARGS)
 
+examples: $(dev) ## Doors and examples of frameworks in environments of their own (ARGS=strands)
+	@$(bin)/python scripts/examples.py $(ARGS)
+
+versions: $(dev) ## Doors with the oldest and newest versions that their extras allow (ARGS=mcp)
+	@$(bin)/python scripts/door_versions.py $(ARGS)
+
 linear: $(dev) $(redis) ## Check more histories of sessions (HISTORIES=20000 is 10,000,000 operations)
 	@$(bin)/python -m tests.linear.run --histories $(or $(HISTORIES),1000) $(ARGS)
 
@@ -86,4 +92,4 @@ fmt: $(dev) ## Format the code and put right what can be put right by itself
 	@$(bin)/ruff format .
 
 clean: ## Remove what this file builds
-	rm -rf .venv .venv.lock build dist out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .venv.lock .envs build dist out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -4,21 +4,11 @@ import os
 
 import anthropic
 import desk
-from scripted import scripted_model
+from scripted import says, scripted_model
 
 from ascertain.adapters.anthropic import run_loop
 from ascertain.adapters.door import Door
 from ascertain.adapters.loops import LoopTool
-
-
-def says(*content):
-    """A message of a scripted model."""
-    return {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "scripted",
-        "content": list(content), "stop_sequence": None,
-        "stop_reason": "tool_use" if content[0]["type"] == "tool_use" else "end_turn",
-        "usage": {"input_tokens": 1, "output_tokens": 1},
-    }  # fmt: skip
 
 
 def asks(id, issue):
@@ -42,7 +32,7 @@ def run(client, model):
 
 def main():
     if os.environ.get("ANTHROPIC_API_KEY"):
-        run(anthropic.Anthropic(), os.environ.get("ANTHROPIC_MODEL", "claude-sonnet-4-5"))
+        run(anthropic.Anthropic(), os.environ.get("ANTHROPIC_MODEL", "claude-sonnet-5-5"))
         return
     script = [
         says(asks("toolu_1", "noise in the left ear")),

@@ -1,6 +1,6 @@
 """An agent of LangChain whose tool stays as it is: `python examples/langchain_agent.py`.
 
-With `LANGCHAIN_MODEL=anthropic:claude-sonnet-4-5` and a key a real model is asked.
+With `LANGCHAIN_MODEL=anthropic:claude-sonnet-5-5` and a key a real model is asked.
 """
 
 import os

@@ -1,6 +1,6 @@
 """A graph of your own with a guarded tool node: `python examples/langgraph_node.py`.
 
-With `LANGCHAIN_MODEL=anthropic:claude-sonnet-4-5` and a key a real model is asked.
+With `LANGCHAIN_MODEL=anthropic:claude-sonnet-5-5` and a key a real model is asked.
 """
 
 import os

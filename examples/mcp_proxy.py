@@ -10,31 +10,9 @@ import tempfile
 from pathlib import Path
 
 from mcp import Client, StdioServerParameters
+from mcp_config import CONFIG
 
 HERE = Path(__file__).parent
-CONFIG = """\
-[mcp]
-name = "desk"
-principal = "u7"
-ledger = "sqlite:///{folder}/ledger.db"
-pins = "{folder}/pins.json"
-
-[mcp.tools.open_ticket]
-identity = ["order"]
-wording = ["issue"]
-key = {{ argument = "request" }}
-receipt = "ticket"
-
-[mcp.tools.open_ticket.lookup]
-tool = "find_tickets"
-arguments = {{ request = "{{key}}" }}
-items = "result"
-ref = "ticket"
-absence_final_after = "0s"
-
-[mcp.tools.find_tickets]
-access = "read"
-"""
 
 
 async def main() -> None:

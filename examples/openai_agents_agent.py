@@ -24,8 +24,8 @@ from ascertain.adapters.door import Door
 from ascertain.adapters.openai_agents import guarded
 
 
-def run(client, model):
-    with desk.open_app() as app:
+async def run(client, model):
+    async with client, desk.open_app() as app:
         # The SDK knows no conversation and no message: the program says which it is.
         door = Door(app, scope=lambda ctx: app.session(ctx.context["chat"], principal="u7"))
         door.declare("open_ticket", **desk.PROMISES)
@@ -37,8 +37,7 @@ def run(client, model):
         agent = Agent(name="desk", tools=tools, model=OpenAIResponsesModel(model, client))
         context = {"chat": "chat-42", "message": "message-1"}
         quiet = RunConfig(tracing_disabled=True)
-        going = Runner.run(agent, desk.WISH, context=context, run_config=quiet)
-        ended = asyncio.run(going)
+        ended = await Runner.run(agent, desk.WISH, context=context, run_config=quiet)
         for item in ended.new_items:
             if isinstance(item, ToolCallOutputItem):
                 action = json.loads(item.output)["actions"][0]
@@ -48,7 +47,7 @@ def run(client, model):
 
 def main():
     if os.environ.get("OPENAI_API_KEY"):
-        run(openai.AsyncOpenAI(), os.environ.get("OPENAI_MODEL", "gpt-5"))
+        asyncio.run(run(openai.AsyncOpenAI(), os.environ.get("OPENAI_MODEL", "gpt-5")))
         return
     script = [
         response(call=("call_1", "noise in the left ear")),
@@ -56,7 +55,7 @@ def main():
         response(text="Your ticket is T900; its result is pending."),
     ]
     with scripted_model(*script) as url:
-        run(openai.AsyncOpenAI(base_url=url, api_key="-"), "scripted")
+        asyncio.run(run(openai.AsyncOpenAI(base_url=url, api_key="-"), "scripted"))
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ def scripted():
     return FunctionModel(says)
 
 
-def main():
-    with desk.open_app() as app:
+async def main():
+    async with desk.open_app() as app:
         door = Door(app, scope=lambda ctx: app.session(ctx.conversation_id, principal=ctx.deps.id))
         door.declare("open_ticket", **desk.PROMISES)
         agent = Agent(
@@ -47,8 +47,8 @@ def main():
             tools=[desk.open_ticket],
             capabilities=[Guard(door)],
         )
-        going = agent.run(desk.WISH, deps=User("u7"), conversation_id="chat-42")
-        ended = asyncio.run(going)
+        async with agent:
+            ended = await agent.run(desk.WISH, deps=User("u7"), conversation_id="chat-42")
         for message in ended.all_messages():
             for part in message.parts:
                 if isinstance(part, ToolReturnPart) and isinstance(part.content, dict):
@@ -58,4 +58,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

@@ -11,16 +11,17 @@ class ScriptedChat(GenericFakeChatModel):
         return self
 
 
-def asks(id, issue):
-    given = {"order_id": "A123", "issue": issue}
+def asks(id, issue, order="order_id"):
+    given = {order: "A123", "issue": issue}
     call = {"name": "open_ticket", "args": given, "id": id, "type": "tool_call"}
     return AIMessage("", tool_calls=[call])
 
 
-def scripted_chat():
+def scripted_chat(order="order_id"):
     """It plans anew after the first call: other words, another id."""
     said = AIMessage("Your ticket is T900; its result is pending.")
     script = [
-        asks("call_1", "noise in the left ear"), asks("call_2", "it buzzes on the left"), said,
+        asks("call_1", "noise in the left ear", order),
+        asks("call_2", "it buzzes on the left", order), said,
     ]  # fmt: skip
     return ScriptedChat(messages=iter(script))

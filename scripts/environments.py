@@ -1,6 +1,7 @@
 """Environments beside `.venv`, for frameworks that need other versions than it has, or much room.
 
-Each lies below `.envs` with the package itself, editable. A second time only its stamp is looked at.
+Each lies below `.envs` with the package itself, editable. A second time only its stamp is looked
+at.
 """
 
 import hashlib

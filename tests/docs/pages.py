@@ -25,6 +25,12 @@ def python_blocks(text):
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
+def block_with(name, words):
+    """The one program on a page in which these words stand."""
+    (block,) = [one for one in python_blocks(text_of(name)) if words in one]
+    return block
+
+
 def console_lines(text):
     blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines()]

@@ -1,4 +1,6 @@
-"""What only the Claude Agent SDK does: a program of its own, prompts, sessions, tools of its own."""
+"""What only the Claude Agent SDK does: a program of its own, prompts, sessions."""
+
+import runpy
 
 from claude_agent_sdk import ClaudeSDKClient, create_sdk_mcp_server, query
 
@@ -137,3 +139,17 @@ async def test_the_programs_own_retries_are_of_the_model_and_never_of_a_tool(sho
     assert [told.state for told in told_in(messages)] == ["confirmed"]
     assert shop.arrivals(order) == 1
     assert [action.state for action in shop.actions()] == [State.CONFIRMED]
+
+
+def open_ticket(order_id: str, issue: str) -> dict:
+    """Open a ticket."""
+
+
+def test_what_the_page_shows_guards_the_tools(shop, tmp_path):
+    block = block_with("docs/how-to/doors.md", "from claude_agent_sdk import ClaudeAgentOptions")
+    shop.app.wrap(shop.send, name="send_mail", identity=["order"])
+    (tmp_path / "page.py").write_text(block)
+    given = {"app": shop.app, "Door": Door, "open_ticket": open_ticket}
+    names = runpy.run_path(str(tmp_path / "page.py"), init_globals=given)
+    names_of_tools = ["open_ticket", "send_mail", "ascertain"]
+    assert names["options"].allowed_tools == [f"mcp__desk__{one}" for one in names_of_tools]

@@ -1,6 +1,7 @@
 """What only the ADK does: plugins that repeat, runs that are resumed, confirmations, toolsets."""
 
 import copy
+import runpy
 
 import pytest
 from google.adk.agents import Agent
@@ -15,7 +16,7 @@ from google.genai import types
 
 from ascertain import State
 from ascertain.adapters.door import Door
-from ascertain.adapters.google_adk import AscertainPlugin, user_scope
+from ascertain.adapters.google_adk import AscertainPlugin, Guarded, user_scope
 from tests.doors.drivers.google_adk import PLEASE, asking, ran, told_in, tool_of
 from tests.doors.endpoint import endpoint
 from tests.doors.script import DONE, Call, calls
@@ -256,3 +257,18 @@ async def test_the_turn_is_the_invocation(shop, order):
     assert shop.effects(order) == 1
     await events_of(shop, calls(case(order, "c3")), DONE, kept=kept)
     assert shop.effects(order) == 2
+
+
+def open_ticket(order_id: str, issue: str) -> dict:
+    """Open a ticket."""
+
+
+def test_what_the_page_shows_guards_the_tools(shop, tmp_path):
+    block = block_with("docs/how-to/doors.md", "from google.adk.agents import Agent")
+    shop.app.wrap(shop.send, name="send_mail", identity=["order"])
+    (tmp_path / "page.py").write_text(block)
+    given = {"app": shop.app, "Door": Door, "open_ticket": open_ticket}
+    names = runpy.run_path(str(tmp_path / "page.py"), init_globals=given)
+    shown = [names["guard"].behind(tool) for tool in names["agent"].tools]
+    assert [tool.name for tool in shown] == ["open_ticket", "send_mail", "ascertain"]
+    assert all(isinstance(tool, Guarded) for tool in shown)

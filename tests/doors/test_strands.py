@@ -1,6 +1,7 @@
 """What only Strands does: hooks and middlewares that repeat, pauses, sessions, agents as tools."""
 
 import json
+import runpy
 
 import pytest
 from strands import Agent, tool
@@ -203,3 +204,21 @@ def test_an_answer_in_a_form_is_no_call_of_a_tool(shop):
     ended = agent("Please.", structured_output_model=Sum)
     assert ended.structured_output == Sum(total=3)
     assert shop.actions() == []
+
+
+def open_ticket(order_id: str, issue: str) -> dict:
+    """Open a ticket."""
+
+
+def test_what_the_page_shows_guards_the_tools(shop, tmp_path):
+    block = block_with("docs/how-to/doors.md", "from strands import Agent")
+    shop.app.wrap(shop.send, name="send_mail", identity=["order"])
+    (tmp_path / "page.py").write_text(block)
+    given = {
+        "app": shop.app,
+        "Door": Door,
+        "open_ticket": open_ticket,
+        "model": anthropic(endpoint()),
+    }
+    names = runpy.run_path(str(tmp_path / "page.py"), init_globals=given)
+    assert set(names["agent"].tool_names) == {"open_ticket", "send_mail", "ascertain"}

@@ -4,7 +4,7 @@
 
     door = Door(app, scope=app.session("chat-42", principal="u7"))
     ended = run_loop(
-        anthropic.Anthropic(), door, messages, model="claude-sonnet-4-5", tools=["create_ticket"]
+        anthropic.Anthropic(), door, messages, model="claude-sonnet-5-5", tools=["create_ticket"]
     )
 
 Of one call the model gets a ``tool_result`` with the facts, and ``is_error`` unless it is

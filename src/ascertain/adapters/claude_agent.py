@@ -21,6 +21,7 @@ Needs the extra: ``pip install 'ascertain[claude-agent]'``.
 # It brings a program of 400 MB along, so it is in an environment of its own.
 # pyright: reportMissingImports=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class AscertainPlugin(BasePlugin):  # type: ignore[misc]
         if not isinstance(tool, BaseTool) or self._is_guarded(tool) or self._passes(tool):
             return tool
         # What is declared to nobody runs at the provider: no door stands before it.
-        return tool if tool._get_declaration() is None else Guarded(self, tool)
+        return tool if _declared(tool) is None else Guarded(self, tool)
 
     async def answer(self, tool: Any, args: dict[str, Any], context: Any) -> dict[str, Any]:
         """Make one call; the tool's own ``run_async`` is the body of a guest."""
@@ -175,7 +175,7 @@ class Guarded(BaseTool):  # type: ignore[misc]
 
     def _get_declaration(self) -> Any:
         """What a model is shown: without what the program fills."""
-        said = self.tool._get_declaration()
+        said = _declared(self.tool)
         if isinstance(self.tool, _Shown):
             return said
         self.plugin.door.learn(self.name, _schema(said))
@@ -187,7 +187,7 @@ class Guarded(BaseTool):  # type: ignore[misc]
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> dict[str, Any]:
         if not isinstance(self.tool, _Shown):
-            self.plugin.door.learn(self.name, _schema(self.tool._get_declaration()))
+            self.plugin.door.learn(self.name, _schema(_declared(self.tool)))
         return await self.plugin.answer(self.tool, args, tool_context)
 
 
@@ -272,6 +272,11 @@ def _event(context: Any) -> Any:
 
 def _is_function(tool: Any) -> bool:
     return callable(tool) and not isinstance(tool, BaseTool | BaseToolset | type)
+
+
+def _declared(tool: Any) -> Any:
+    """What the ADK shows a model of it; it has every tool override this."""
+    return tool._get_declaration()  # noqa: SLF001
 
 
 def _schema(declaration: Any) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ has none of its calls made: the SDK itself ends such a run.
 Needs the extra: ``pip install 'ascertain[strands]'``.
 """
 
-# Its SDK needs another version of `mcp` than the other doors, so it is in an environment of its own.
+# The SDK needs another version of `mcp` than other doors: it is in an environment of its own.
 # pyright: reportMissingImports=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 
@@ -34,9 +34,9 @@ from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from strands.interrupt import InterruptException
-from strands.middleware import ExecuteToolStage, InvokeModelStage
+from strands.middleware import ExecuteToolStage, InvokeModelStage, ToolResultEvent
 from strands.tools import PythonAgentTool
-from strands.types._events import ToolInterruptEvent, ToolResultEvent
+from strands.types._events import ToolInterruptEvent
 from strands.types.tools import AgentTool
 
 from ascertain.adapters import told
@@ -272,7 +272,7 @@ def _without_bytes(value: Any) -> Any:
             members = cast("dict[str, Any]", value)
             return {name: _without_bytes(one) for name, one in members.items()}
         case list():
-            return [_without_bytes(one) for one in cast("list[Any]", value)]
+            return [_without_bytes(one) for one in value]
         case _:
             return value
 
