@@ -13,7 +13,7 @@ from ascertain.rules.facts import undo
 from ascertain.rules.project import WorkflowState
 from ascertain.runtime.action import Action
 from ascertain.runtime.refusing import Refusing
-from ascertain.runtime.scope import Session
+from ascertain.runtime.session import Session
 
 NEXT: Final = "ascertain"
 """Its name."""

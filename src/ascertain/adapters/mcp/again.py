@@ -12,7 +12,7 @@ from ascertain.rules.identity import same_intent
 from ascertain.runtime import wanting
 from ascertain.runtime.app import Ascertain
 from ascertain.runtime.registry import Entry
-from ascertain.runtime.scope import Session
+from ascertain.runtime.session import Session
 from ascertain.runtime.wanting import Options
 
 
