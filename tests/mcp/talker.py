@@ -15,6 +15,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 NOTHING = {"type": "object", "properties": {}}
@@ -41,6 +42,9 @@ class Talker:
         self.called: list[str] = []
         self.levels: list[str] = []
         self.roots_changed = anyio.Event()
+        self.listened = anyio.Event()
+        self.broke = anyio.Event()
+        self.stream = anyio.CancelScope()
         self.reading = anyio.Event()
         self.ended = anyio.Event()
         self.session: Any = None
@@ -51,10 +55,24 @@ class Talker:
         add("prompts/list", types.PaginatedRequestParams, self.prompts)
         add("completion/complete", types.CompleteRequestParams, self.complete)
         add("logging/setLevel", types.SetLevelRequestParams, self.level)
-        add("subscriptions/listen", types.SubscriptionsListenRequestParams, ListenHandler(self.bus))
+        add("subscriptions/listen", types.SubscriptionsListenRequestParams, self.listen)
         note = self.server.add_notification_handler
         note("notifications/initialized", types.NotificationParams, self.begins)
         note("notifications/roots/list_changed", types.NotificationParams, self.roots)
+
+    async def listen(self, context: Any, params: Any) -> types.SubscriptionsListenResult:
+        """Until it is broken."""
+        self.listened.set()
+        with anyio.CancelScope() as self.stream:
+            return await ListenHandler(self.bus)(context, params)
+        self.broke.set()
+        raise MCPError(types.INTERNAL_ERROR, "the stream broke")
+
+    async def breaks(self) -> None:
+        """Whoever listens is cut off, and finds out."""
+        self.listened = anyio.Event()
+        self.stream.cancel()
+        await self.broke.wait()
 
     async def changes(self) -> None:
         """Tell whoever is connected that the tools have changed."""

@@ -100,3 +100,22 @@ async def test_a_look_up_is_not_asked_of_a_tool_that_changed(house):
         house.shop.next("die_after")
         result = await host.ticket()
     assert result.is_error, "nobody that can be trusted said what became of it"
+
+
+async def test_what_is_released_as_another_one_is_used_by_the_next_proxy_and_not_by_this_one(house):
+    """This one has declared the tool as it was: what it would check is not what would be sent."""
+    async with house.host() as host:
+        await host.ticket("A1")
+        house.shop.text = "Open a ticket, please."
+        house.cut()
+        await house.left.wait()
+        await host.call("ping", text="one")
+        Pins(house.folder / "pins.json").release("shop", ["create_ticket"])
+        house.cut()
+        await house.left.wait()
+        await host.call("ping", text="two")
+        refused = await host.ticket("A2")
+        assert fact(refused)["actions"][0]["fields"] == ["released"]
+    async with house.host() as host:
+        await host.ticket("A2")
+    assert [row["order"] for row in house.shop.tickets()] == ["A1", "A2"]

@@ -1,7 +1,9 @@
 """The command itself, with processes that die: over stdio, and over HTTP on both sides."""
 
 import asyncio
+import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -11,9 +13,12 @@ import tomllib
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import fastmcp
 import pytest
+from fastmcp.client.transports import StdioTransport
 from mcp import Client, StdioServerParameters
 
+from ascertain.adapters.mcp.words import FACT
 from tests import ports
 from tests.mcp.house import MODES, TICKETS, Host, state, until
 from tests.mcp.shop_server import Shop
@@ -150,3 +155,37 @@ def died(port, shop):
                 return
         time.sleep(0.02)
     raise AssertionError("the server did not die")
+
+
+class Approver:
+    """A person who is asked at fastmcp's client, and approves with the command."""
+
+    def __init__(self, shop):
+        self.ledger = ["--ledger", f"sqlite:///{shop.folder}/ledger.db"]
+        self.sees = []
+
+    async def __call__(self, message, response_type, params, context):
+        self.sees.append(message)
+        (action,) = re.findall(r"`ascertain show (\w+)`", message)
+        shown = await asyncio.to_thread(self.run, "show", action, "--json")
+        digest = json.loads(shown)["approval"]["digest"]
+        await asyncio.to_thread(self.run, "approve", action, "--by", "li", "--digest", digest)
+        return {}
+
+    def run(self, *words):
+        command = [ASCERTAIN, *words, *self.ledger]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_person_at_fastmcps_client_is_asked_and_approves_with_the_command(shop, mode):
+    config = shop.folder / "ascertain.toml"
+    config.write_text(config.read_text() + "\napproval = true\n")
+    approver = Approver(shop)
+    command, *words = proxy(shop, "--", *server(shop))
+    over = StdioTransport(command=command, args=words, cwd=str(ROOT))
+    async with fastmcp.Client(over, elicitation_handler=approver, mode=mode) as client:
+        told = await client.call_tool("create_ticket", {"order_id": "A1", "issue": "noise"})
+    assert told.meta[FACT]["actions"][0]["state"] == "confirmed"
+    assert len(approver.sees) == 1
+    assert [row["order"] for row in shop.tickets()] == ["A1"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
@@ -16,7 +16,7 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared._stream_protocols import ReadStream
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp.shared.subscriptions import ServerEvent, ToolsListChanged
+from mcp.shared.subscriptions import ServerEvent
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ascertain.errors import AscertainError
@@ -37,9 +37,10 @@ runs anything. ``bare_404``: somebody on the way said "not found", of which the 
 """
 Connect = Callable[[Notice], AbstractAsyncContextManager[TransportStreams]]
 OnChange = Callable[[ServerEvent], Awaitable[None]]
+OnMissed = Callable[[], None]
 
-LISTEN_AGAIN_S: Final = 1.0
-LONGEST_S: Final = 60.0
+HEARD_WITHIN_S: Final = 2.0
+"""A server that is slow to open its stream is used without it, and looked at once there is one."""
 
 
 class ServerUnreachable(AscertainError):
@@ -49,52 +50,19 @@ class ServerUnreachable(AscertainError):
     next_step = "Start it by hand to see what it says; check the command or the URL."
 
 
-async def _listened(client: Client, changed: OnChange) -> None:
-    """Keep a stream open on which a server of 2026-07-28 says that something has changed.
-
-    What comes on it comes to the handler of messages too, which is the one that looks; here it is
-    only told that something may have been missed while there was no stream.
-    """
-    said, wait_s = client.server_capabilities, LISTEN_AGAIN_S
-    tools, prompts, resources = (
-        one is not None and bool(one.list_changed)
-        for one in (said.tools, said.prompts, said.resources)
-    )
-    modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
-    if not modern or not (tools or prompts or resources):
-        return
-    while True:
-        try:
-            async with client.listen(
-                tools_list_changed=tools,
-                prompts_list_changed=prompts,
-                resources_list_changed=resources,
-            ) as events:
-                if wait_s > LISTEN_AGAIN_S:
-                    await changed(ToolsListChanged())
-                wait_s = LISTEN_AGAIN_S
-                async for _ in events:
-                    pass
-            return  # the server has ended it by itself
-        except SubscriptionLost:
-            await asyncio.sleep(wait_s)
-            wait_s = min(2 * wait_s, LONGEST_S)
-        except (MCPError, TimeoutError) as error:
-            log.info("the MCP server tells nothing of changes: %s", error)
-            return
-
-
 class Link:
     """One connection.
 
     :param callbacks: what the server may ask and who hears it, as :class:`mcp.Client` takes it.
-    :param changed: hears that changes may have been missed.
+    :param missed: hears that the server may have changed without saying so.
     """
 
-    def __init__(self, connect: Connect, callbacks: dict[str, Any], changed: OnChange) -> None:
+    def __init__(self, connect: Connect, callbacks: dict[str, Any], missed: OnMissed) -> None:
         self._connect = connect
         self._callbacks = callbacks
-        self._changed = changed
+        self._missed = missed
+        self._heard = asyncio.Event()
+        self._works = asyncio.Event()
         self._ended = asyncio.Event()
         self.seen: frozenset[tuple[str, Said]] = frozenset()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -121,6 +89,10 @@ class Link:
                 f"The MCP server cannot be reached: {_words(error)}."
             ) from error
 
+    def works(self) -> None:
+        """Something was answered just now."""
+        self._works.set()
+
     async def close(self) -> None:
         self._ended.set()
         if self._task is not None:
@@ -133,15 +105,52 @@ class Link:
 
     async def _own(self) -> None:
         async with Client(self._tapped(), cache=None, **self._callbacks) as client:
-            self._ready.set_result(client)
-            listening = asyncio.create_task(
-                _listened(client, self._changed), name="ascertain-mcp-listen"
-            )
+            listening = asyncio.create_task(self._listen(client), name="ascertain-mcp-listen")
             try:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._heard.wait(), HEARD_WITHIN_S)
+                self._heard.set()
+                self._ready.set_result(client)
                 await self._ended.wait()
             finally:
                 listening.cancel()
                 await asyncio.wait((listening,))
+
+    async def _listen(self, client: Client) -> None:
+        """Keep a stream open on which a server of 2026-07-28 says that something has changed.
+
+        What comes on it comes to the handler of messages too, which is the one that looks. A stream
+        that broke is opened anew once something else was answered: a try of its own that nobody
+        answers would end the connection for all calls that are under way on it.
+        """
+        said = client.server_capabilities
+        tools, prompts, resources = (
+            one is not None and bool(one.list_changed)
+            for one in (said.tools, said.prompts, said.resources)
+        )
+        modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
+        while modern and (tools or prompts or resources):
+            try:
+                async with client.listen(
+                    tools_list_changed=tools,
+                    prompts_list_changed=prompts,
+                    resources_list_changed=resources,
+                ) as events:
+                    if self._heard.is_set():
+                        self._missed()
+                    self._heard.set()
+                    async for _ in events:
+                        pass
+                return  # the server has ended it by itself
+            except SubscriptionLost:
+                self._heard.set()
+                self._works.clear()
+                self._missed()
+                await self._works.wait()
+            except (MCPError, TimeoutError) as error:
+                log.info("the MCP server tells nothing of changes: %s", error)
+                break
+        self._heard.set()
 
     @asynccontextmanager
     async def _tapped(self) -> AsyncGenerator[TransportStreams]:

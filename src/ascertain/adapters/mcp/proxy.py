@@ -82,6 +82,7 @@ class Proxy:
         self._parked: dict[str, Exchange] = {}
         self._calls: set[asyncio.Task[Any]] = set()
         upstream.on_change, upstream.on_log = self._changed, self._hosts.logs
+        upstream.on_missed = self._catalogue.changed
         upstream.ask_host = None if shared else self._hosts.ask
 
     async def open(self) -> Server[Any]:

@@ -31,6 +31,7 @@ from ascertain.adapters.mcp.link import (
     Connect,
     Link,
     OnChange,
+    OnMissed,
     ServerUnreachable,
 )
 from ascertain.model.words import NotSent, Refused
@@ -71,6 +72,7 @@ class Upstream:
         opened: the server is offered that. None: it is only told that it may ask a person.
     :ivar on_change: hears that something which the server lists has changed; of its tools also
         when a connection was opened anew.
+    :ivar on_missed: hears that it may have changed without saying so.
     :ivar on_log: hears what the server logs outside of the calls of hosts of 2026-07-28.
     :ivar ask_host: asks the host what the server asks outside of any call.
     :ivar log_level: from which on a host of 2025 wants to hear what the server logs.
@@ -84,6 +86,7 @@ class Upstream:
         self._opened = 0
         self.host_offers: types.ClientCapabilities | None = None
         self.on_change: OnChange = _nobody
+        self.on_missed: OnMissed | None = None
         self.on_log: OnLog = _nobody
         self.ask_host: AskHost | None = None
         self.log_level: types.LoggingLevel | None = None
@@ -98,7 +101,7 @@ class Upstream:
             if link is None or link.gone:
                 if link is not None:
                     await link.close()
-                self._link = link = Link(self._connect, self._callbacks(), self.on_change)
+                self._link = link = Link(self._connect, self._callbacks(), self._missed)
                 await link.open()
                 self._opened += 1
                 if self.log_level is not None:
@@ -121,11 +124,14 @@ class Upstream:
                 found += page.tools
                 cursor = page.next_cursor
                 if not cursor:
-                    return found
+                    break
         except (MCPError, ValidationError) as error:
             raise ServerUnreachable(
                 f"The MCP server gave no list of its tools: {error}."
             ) from error
+        if self._link is not None:
+            self._link.works()
+        return found
 
     async def call(
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any],
@@ -217,6 +223,10 @@ class Upstream:
                 raise
         await self.tools()
         return await _sent(client, params, exchange)
+
+    def _missed(self) -> None:
+        if self.on_missed is not None:
+            self.on_missed()
 
     def _callbacks(self) -> dict[str, Any]:
         """What the server may ask, and hears that it may: what the host has declared."""
