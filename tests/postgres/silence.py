@@ -7,6 +7,7 @@ import select
 import shutil
 import socket
 import subprocess
+from pathlib import Path
 
 from ascertain.store.postgres_place import place_of
 from tests.postgres import server
@@ -14,9 +15,7 @@ from tests.postgres import server
 FORWARDS, SILENT, DEAF = 0, 1, 2
 """Everything passes; nothing does; what the server says does not."""
 LONG = os.environ.get("ASCERTAIN_FAULTS") == "long"
-IMPATIENT = (
-    "&tcp_user_timeout=1000&keepalives_idle=1&keepalives_interval=1&keepalives_count=1"
-)
+IMPATIENT = "&tcp_user_timeout=1000&keepalives_idle=1&keepalives_interval=1&keepalives_count=1"
 _LOOK_S = 0.005
 _NETWORK = 0x40000000  # CLONE_NEWNET
 
@@ -25,7 +24,7 @@ class Wire:
     """A TCP proxy, to be run in a process of its own; its mood is shared with all that are forked.
 
     Whoever is behind it is never told anything: bytes are taken and kept. That they were taken is
-    acknowledged, so a silence like this is noticed by who waits for an answer, and not by the kernel.
+    acknowledged, so who waits for an answer notices such a silence, and the kernel does not.
     """
 
     vanishes = False
@@ -81,7 +80,7 @@ class Wire:
 class Link(Wire):
     """The same behind a network of its own, whose link is taken down: packets vanish.
 
-    The one who forwards listens in another network namespace; a pair of virtual devices leads there.
+    The one who forwards listens in another network namespace; two virtual devices lead there.
     """
 
     vanishes = True
@@ -111,7 +110,8 @@ class Link(Wire):
 
     def _listener(self):
         """A socket belongs to the namespace in which it was made."""
-        with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{self._space}") as there:
+        ours, theirs = Path("/proc/thread-self/ns/net"), Path("/run/netns", self._space)
+        with ours.open() as home, theirs.open() as there:
             _enter(there)
             try:
                 return super()._listener()

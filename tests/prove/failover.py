@@ -1,17 +1,17 @@
 """A fail-over in the search: a standby is cut off, and takes the ledger's place some time later.
 
 What was written since it was cut off is gone from the ledger, and not from the world: requests are
-on their way, senders run, processes stand on what is not there any more. In a state
+on their way, senders run, processes stand on what is not there any more. In a state:
 
-* `standby` is `(record, moved, takes, age)` from the cut to the fail-over: what it holds, whether an
-  event was written since, how many leases were given since (0 where an event was), how long ago;
+* `standby` is `(record, moved, takes, age)` from the cut to the fail-over: what it holds, whether
+  an event was written since, how many leases were given since (0 where an event was), how long ago;
 * `epoch` is `(began, kept)` after it: how long ago it began, and the last commit that came over.
 
 In a hand `cut` is its basis as the standby sees it, and after the fail-over `old` says whether the
 ledger still knows its attempt (`KEPT`, `LOST`).
 
-What the model assumes beside what `machine` says: a ledger fails over once; a write is compared with
-the history that it stands on, not with how long that is; a send is compared with the epoch in which
+What the model assumes beside what `machine` says: a ledger fails over once; a write is compared
+with the history that it stands on, not with how long that is; a send is compared with the epoch in which
 it was decided; everybody hears of the new epoch with its first write.
 """
 
@@ -59,9 +59,7 @@ class FailoverMachine(Machine):
             old = (LOST if lost else KEPT) if unaware else 0
             hands.append(hand._replace(basis=basis, same_fence=fence, old=old, cut=SINCE))
         kept = age if self._keys_end else 0
-        return self._form(
-            state, record=record, hands=hands, standby=(), epoch=(0, kept), refused=0
-        )
+        return self._form(state, record=record, hands=hands, standby=(), epoch=(0, kept), refused=0)
 
     def _fence(self, hand, basis, takes, *, lost):
         """How its fence stands in the history that follows."""
@@ -71,7 +69,7 @@ class FailoverMachine(Machine):
             return self.bases.things[basis][1]
         return 1 if basis == CURRENT else int(hand.same_fence == 1)
 
-    # ------------------------------------------------------------------- while the standby is cut off
+    # ----------------------------------------------------------------- while the standby is cut off
 
     def _form(self, state, **changes):
         new = super()._form(state, **changes)
@@ -89,7 +87,7 @@ class FailoverMachine(Machine):
         return record, 0, takes + taken, age
 
     def _taker(self, hand, standby, after):
-        """Its lease is ahead of the standby's; only another one that is given there makes it equal."""
+        """Its lease is ahead of the standby's, until another one is given there."""
         if not standby or standby[1]:
             return hand
         return hand._replace(cut=self.bases.code((True, -standby[2], after)))

@@ -2,7 +2,7 @@
 
 from ascertain.flow import pursue
 from ascertain.model.tables import By
-from ascertain.rules import evidence, lost
+from ascertain.rules import arrivals, evidence, lost
 from ascertain.rules.moves import note
 from tests.prove.ledger import Ledger
 from tests.prove.mutating import Mutant, given, leaving, remade
@@ -74,5 +74,6 @@ mutant(
 )  # fmt: skip
 mutant(
     "a person may speak for what is missing", NEITHER, "throttle",
-    "it is said not to be done, and is on its way", (lost, "may_arrive_until", lambda *_: None),
+    "it is said not to be done, and is on its way",
+    (arrivals, "missing_may_arrive_until", lambda *_: None),
 )  # fmt: skip

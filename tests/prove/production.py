@@ -23,7 +23,7 @@ from ascertain.model.operations import Advance, Advanced, Lost, Reserve, Reserve
 from ascertain.model.outcome import Effect, Kind, Outcome, Report
 from ascertain.model.tables import State
 from ascertain.model.words import Absent, Found, Processing, Refused
-from ascertain.rules import evidence, lost
+from ascertain.rules import arrivals, evidence
 from ascertain.rules.budget import Turn
 from ascertain.rules.decide import decide
 from ascertain.rules.view import view_of
@@ -309,7 +309,19 @@ class Production:
         ledger says how the action stands now (`number`), and the write is made again on that.
         `old`: `KEPT` or `LOST`, of an attempt that was sent before the epoch.
         """
-        key = ("land", number, process, attempt, same_fence, snapshot, outcome, turn, live, old, epoch)
+        key = (
+            "land",
+            number,
+            process,
+            attempt,
+            same_fence,
+            snapshot,
+            outcome,
+            turn,
+            live,
+            old,
+            epoch,
+        )
         found = self._memo.get(key)
         if found is None:
             current = self.records[number]
@@ -371,8 +383,8 @@ class Production:
             elif dead:
                 made = evidence.clear_suspects(record, dead, now=NOW)
             elif not (
-                evidence.may_still_arrive(record, self.contract, now=NOW)
-                or (lost.may_arrive_until(record, self.contract, epoch_of(epoch), 1) or NOW) > NOW
+                arrivals.may_still_arrive(record, self.contract, now=NOW)
+                or (arrivals.missing_may_arrive_until(record, self.contract, epoch_of(epoch), 1) or NOW) > NOW
             ):  # fmt: skip
                 made = evidence.verdict_not_done(record, evidence="", now=NOW)
             self._memo[key] = made and Step(self.number(made.after), made.drafts, "end")

@@ -182,5 +182,7 @@ def test_who_hangs_notices_it_by_itself_within_bounds(shops, world, start, monke
             assert ended, "a connection on which nothing is said is noticed too"
             assert quiet.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), "as broken"
     idle.close()
-    how = "packets vanished (a link was down)" if wire.vanishes else "a proxy took all, and was mute"
+    how = (
+        "packets vanished (a link was down)" if wire.vanishes else "a proxy took all, and was mute"
+    )
     print(f"{how}: it hung, and noticed that after {after_s:.1f} s")

@@ -245,7 +245,12 @@ def epochs(choose):
         over = late is not None and shop.now > began_at + HORIZON_S
         if before is not None and before.final and record.state is not State.CONFIRMED:
             yield "what was found not to be done cannot be done any more"
-        if what == "new" and before is None and (free or vouched or over) and record.state is not State.CONFIRMED:
+        if (
+            what == "new"
+            and before is None
+            and (free or vouched or over)
+            and record.state is not State.CONFIRMED
+        ):
             yield f"a wish that cannot be missing is {record.state}, and could have been sent"
 
 

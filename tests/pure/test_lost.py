@@ -7,7 +7,7 @@ from ascertain.model.contract import Contract, LookupPromise, Repeat
 from ascertain.model.epoch import FIRST, TIMELINE, Epoch
 from ascertain.model.outcome import Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, State
-from ascertain.rules import evidence, fold, lost
+from ascertain.rules import arrivals, evidence, fold, lost
 from ascertain.rules.budget import Turn
 from ascertain.rules.decide import What, decide
 from ascertain.rules.view import view_of
@@ -213,8 +213,8 @@ def test_a_fence_by_attempts_is_above_all_that_may_be_missing():
 
 def test_nobody_can_say_not_done_while_what_is_missing_may_arrive():
     terms = contract(lookup=LookupPromise(absence_final_after_s=40.0))
-    until = lost.may_arrive_until(prepared(), terms, EPOCH, 7.0)
+    until = arrivals.missing_may_arrive_until(prepared(), terms, EPOCH, 7.0)
     assert until == BEGAN + terms.budget.send_deadline_s + 7.0 + 40.0
-    blind = lost.may_arrive_until(prepared(), contract(), EPOCH, 7.0)
+    blind = arrivals.missing_may_arrive_until(prepared(), contract(), EPOCH, 7.0)
     assert blind == BEGAN + 2 * terms.budget.send_deadline_s + 7.0
-    assert lost.may_arrive_until(sent_in_both(), terms, EPOCH, 7.0) is None
+    assert arrivals.missing_may_arrive_until(sent_in_both(), terms, EPOCH, 7.0) is None

@@ -7,7 +7,6 @@ dropped: it is stored, marks the action disputed and opens a case.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf
 from typing import Any
 
 from ascertain.model.action import OVERRULED, ActionRecord
@@ -209,30 +208,6 @@ def _unsuspected(record: ActionRecord, now: float) -> ActionRecord:
         return record
     due_at = now if record.due_at is None else record.due_at
     return record.changed(evidence=Evidence.NOT_ASKED, due_at=due_at)
-
-
-def may_still_arrive(record: ActionRecord, contract: Contract, *, now: float) -> bool:
-    """Whether something sent earlier may still take effect, so that nobody can say "not done"."""
-    until = may_arrive_until(record, contract)
-    return until is not None and now < until
-
-
-def may_arrive_until(record: ActionRecord, contract: Contract) -> float | None:
-    """Until when something sent earlier may still take effect; None: nothing can.
-
-    Without end while an attempt is under way or its sender may still send (:func:`clear_suspects`
-    comes first). Else what was sent may be on its way: as long as the contract says that absence or
-    a refusal takes to be final, else as long as a send takes. Where all was refused, nothing is.
-    """
-    if record.state is State.SENT or record.suspect:
-        return inf
-    if record.last_possible_at is None or record.evidence is Evidence.ABSENT_FINAL:
-        return None
-    if record.state is not State.UNKNOWN:
-        return None
-    settling = contract.lookup.absence_final_after_s if contract.lookup is not None else None
-    promised = [s for s in (settling, contract.refusal_final_after_s) if s is not None]
-    return record.last_possible_at + max(promised, default=contract.budget.send_deadline_s)
 
 
 def open_review(record: ActionRecord, *, reason: str, now: float, by: By = By.WORKER) -> Move:

@@ -71,18 +71,6 @@ def shadow_until(contract: Contract, epoch: Epoch) -> float:
     return epoch.began_at + contract.budget.horizon_s
 
 
-def may_arrive_until(
-    record: ActionRecord, contract: Contract, epoch: Epoch, lease_s: float
-) -> float | None:
-    """Until when an attempt that is missing may still take effect; None: none is."""
-    if not may_lack_attempt(record, contract, epoch):
-        return None
-    settling = contract.lookup.absence_final_after_s if contract.lookup is not None else None
-    promised = [s for s in (settling, contract.refusal_final_after_s) if s is not None]
-    covers_s = contract.budget.send_deadline_s
-    return epoch.began_at + covers_s + lease_s + max(promised, default=covers_s)
-
-
 def perhaps_sent(
     record: ActionRecord, contract: Contract, epoch: Epoch, *, sender: str, lease_until: float,
     lease_s: float, now: float, by: By, wanted: bool = True,
@@ -98,7 +86,9 @@ def perhaps_sent(
     refused = record.refused if wanted else 1
     attempt, since = record.attempt + 1, _since(epoch)
     if contract.lookup is not None and contract.lookup.fences == "attempt":
-        attempt = max(attempt, contract.budget.sends)  # a fence has to be above all that are missing
+        attempt = max(
+            attempt, contract.budget.sends
+        )  # a fence has to be above all that are missing
     first = since if record.first_sent_at is None else min(since, record.first_sent_at)
     sent = move(
         record, Event.SEND, by, PERHAPS_SENT, now, detail={"epoch": epoch.n},

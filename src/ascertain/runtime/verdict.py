@@ -19,7 +19,7 @@ from ascertain.model.chain import Around, Keeps, Turns
 from ascertain.model.contract import Contract
 from ascertain.model.operations import Advanced, Beside, ClaimBy, Contested, Reply
 from ascertain.model.tables import By, State
-from ascertain.rules import cases, chain, fold, left, lost
+from ascertain.rules import arrivals, cases, chain, fold, left
 from ascertain.rules import evidence as rules
 from ascertain.rules.cases import SEVERAL, Verdict
 from ascertain.rules.chain import advance_of
@@ -254,8 +254,8 @@ def _refuse_while_under_way(hands: Hands, record: ActionRecord, now: float) -> N
     if contract is None:
         contract = Contract(tool=record.tool, noun=record.tool)  # of which nothing is known
     sent, missing = (
-        rules.may_arrive_until(record, contract),
-        lost.may_arrive_until(record, contract, hands.ledger.epoch, hands.lease_s),
+        arrivals.may_arrive_until(record, contract),
+        arrivals.missing_may_arrive_until(record, contract, hands.ledger.epoch, hands.lease_s),
     )
     until = max((one for one in (sent, missing) if one is not None), default=None)
     if until is None or until <= now:

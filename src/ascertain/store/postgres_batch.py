@@ -310,7 +310,7 @@ def _json(columns: Columns, rows: Sequence[Values]) -> str:
 
 
 def _plain(value: object) -> object:
-    return f"\\x{value.hex()}" if isinstance(value, bytearray) else value
+    return f"\\x{value.hex()}" if isinstance(value, bytes | bytearray) else value
 
 
 def _reply(prepared: Prepared) -> Reply:
