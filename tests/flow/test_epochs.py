@@ -6,7 +6,19 @@ from ascertain.flow.pursue import pursue
 from ascertain.model.epoch import ANOTHER_EPOCH, TIMELINE, Epoch, OfEpoch
 from ascertain.model.operations import Advance, Blocked, Lost, MustReplace, Reserve
 from ascertain.model.tables import State
-from tests.flow.stage import BLIND, KEYED, ME, NOW, Stage, meanwhile, ok, prepared, wanted
+from tests.flow.stage import (
+    BLIND,
+    KEYED,
+    ME,
+    NOW,
+    Lands,
+    Stage,
+    meanwhile,
+    ok,
+    prepared,
+    refused,
+    wanted,
+)
 
 NEXT = Epoch(id="e2", n=2, why=TIMELINE, began_at=NOW - 5, kept_at=NOW - 10)
 WAITS = {"lease_owner": ME, "lease_until": NOW + 20, "due_at": NOW + 20, "n": 1, "fence": 1}
@@ -27,7 +39,7 @@ def broken_off(stage):
     stage.epoch = NEXT
 
 
-def refused(stage, then=broken_off):
+def decided_before(stage, then=broken_off):
     return meanwhile(then, Lost(record=stage.held, blocked=ANOTHER_EPOCH))
 
 
@@ -45,16 +57,27 @@ def test_what_may_have_been_sent_blindly_in_a_lost_history_goes_to_a_person():
 
 def test_a_keyed_send_that_was_decided_before_is_decided_anew_and_made_once():
     stage = waiting(KEYED)
-    stage.on(Advance, refused(stage)).on(Invoke, ok())
+    stage.on(Advance, decided_before(stage)).on(Invoke, ok())
     assert pursued(stage).state is State.CONFIRMED
-    assert [one.epoch for one in stage.all(Advance)][:2] == ["", "e2"]
-    assert stage.attempts == [1]
+    sends = [one for one in stage.all(Advance) if one.after.state is State.SENT]
+    assert [one.epoch for one in sends] == ["", "e2"]
+    assert stage.attempts == [2], "once, and as one that may be the second"
 
 
 def test_a_blind_send_that_was_decided_before_is_not_made_at_all():
     stage = waiting(BLIND)
-    stage.on(Advance, refused(stage))
+    stage.on(Advance, decided_before(stage))
     record = pursued(stage)
+    assert (record.state, stage.attempts) == (State.UNKNOWN, [])
+    assert record.review is not None
+
+
+def test_what_nobody_waits_for_any_more_may_have_been_sent_and_is_not_sent_again():
+    """It would be withdrawn, as one of which nothing was ever sent."""
+    stage = waiting(KEYED, send_by_at=NOW - 1)
+    stage.epoch = NEXT
+    record = pursued(stage)
+    assert stage.story[0] == "write: send, lose"
     assert (record.state, stage.attempts) == (State.UNKNOWN, [])
     assert record.review is not None
 
@@ -65,7 +88,7 @@ def test_whoever_has_lost_its_lease_with_the_history_leaves_the_action_alone():
         stage.taken_over()
 
     stage = waiting(KEYED)
-    stage.on(Advance, refused(stage, taken))
+    stage.on(Advance, decided_before(stage, taken))
     record = pursued(stage)
     assert (record.lease_owner, record.state, stage.attempts) == ("there", State.PREPARED, [])
 
@@ -107,3 +130,25 @@ def test_a_call_that_replaces_one_that_ended_in_this_history_is_sent():
     stage.epoch = NEXT
     assert called(stage).state is State.CONFIRMED
     assert stage.attempts == [1]
+
+
+class Elsewhere(Lands):
+    """The ledger is another one by now, which holds the same; nothing is written there."""
+
+    def __call__(self, stage):
+        self._happens(stage)
+        return Lost(record=stage.held, blocked=ANOTHER_EPOCH)
+
+
+def test_an_answer_that_was_judged_in_the_history_before_is_judged_anew():
+    """A refusal is an end in the one, and no proof in the other."""
+
+    def later(stage):
+        stage.epoch = NEXT._replace(began_at=NOW + 1)
+
+    stage = Stage(BLIND).on(Invoke, refused()).on(Advance, Elsewhere(later))
+    record = called(stage)
+    first, second = stage.all(Advance)[:2]
+    assert (first.after.state, first.epoch) == (State.REJECTED, "")
+    assert (second.after.state, second.epoch) == (State.UNKNOWN, "e2")
+    assert (record.state, stage.attempts) == (State.UNKNOWN, [1])

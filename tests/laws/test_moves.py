@@ -10,7 +10,7 @@ from ascertain.errors import IllegalTransition
 from ascertain.model.contract import Contract, LookupPromise, OnUnknown, Repeat
 from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State, terminal
-from ascertain.rules import evidence, fold
+from ascertain.rules import arrivals, evidence, fold
 from ascertain.rules.moves import move
 from ascertain.testing import invariants
 from tests.laws.records import NOW, record
@@ -177,7 +177,7 @@ def test_a_verdict_settles_what_is_unknown(before, contract):
 
 @given(records(), contracts)
 def test_nobody_can_say_not_done_while_something_may_still_arrive(before, contract):
-    may = evidence.may_still_arrive(before, contract, now=NOW)
+    may = arrivals.may_still_arrive(before, contract, now=NOW)
     if before.state is State.SENT or before.suspect:
         assert may
 

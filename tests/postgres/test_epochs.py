@@ -125,3 +125,15 @@ def test_what_was_projected_of_a_session_before_the_epoch_is_served_no_more(ledg
         db.execute("UPDATE epoch SET timeline = 99")
     reconnect(ledger)
     assert ledger.contexts.session("", "chat").epoch == ledger.epoch.id
+
+
+def test_a_write_that_stands_on_another_history_is_not_written(ledger, url):
+    """There the action had as many events and leases, and they were others."""
+    before = submit(ledger, reserve_sent(wanted()), Reserved).record
+    with hands.shell(url) as db:
+        db.execute("UPDATE action SET head = decode('00', 'hex') WHERE id = %s", [before.id])
+    for operation in (confirm(before), confirm(before)._replace(beside=())):
+        now = submit(ledger, operation, Lost).record
+        assert (now.n, now.fence) == (before.n, before.fence)
+        assert now.head != before.head
+    assert ledger.get(before.id).state == "sent"

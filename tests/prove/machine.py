@@ -18,11 +18,12 @@ from typing import NamedTuple
 
 from ascertain.model.tables import State
 from tests.prove.production import ASKING, LEASE, NOW
-from tests.prove.provider import ABANDONED, COPY, NOTHING, ONE
+from tests.prove.provider import ABANDONED, COPY, HISTORY, NOTHING, ONE
 
 TAKEN, GOING, ATTEMPT, ASKED = range(4)
 READY, WAITING = range(2)
-CURRENT, STALE = 0, -1
+# Of a basis; `SINCE`: it came about in what a standby that was cut off lacks.
+CURRENT, STALE, SINCE = 0, -1, -2
 
 # What comes first where nothing goes wrong any more.
 HEARD, ARRIVED, SENT, FINISHED, WENT_ON, ANSWERED, GAVE_UP, TOOK, WAITED = range(9)
@@ -33,8 +34,8 @@ class State_(NamedTuple):
 
     `record`: number of the action's canonical record (see `production`). `hands`, sorted. `net`:
     requests on their way. `memory`: the provider's. `alive`: for each process whether it lives.
-    `refused`: a refusal for good was heard while nothing was under way. The others say how much may
-    still happen.
+    `refused`: a refusal for good was heard while nothing was under way. `standby`, `epoch`: see
+    `failover`. The others say how much may still happen.
     """
 
     record: int
@@ -46,6 +47,8 @@ class State_(NamedTuple):
     verdicts: int
     joins: int
     refused: int = 0
+    standby: tuple = ()
+    epoch: tuple = ()
 
 
 class Hand(NamedTuple):
@@ -53,7 +56,8 @@ class Hand(NamedTuple):
 
     `word`: the reply that has come (0: none). `turn`, `basis`: codes. `age`: of a look-up, or since
     the commit of an attempt where that matters. `inner`: the client has sent by itself again.
-    `ghost`: it was given up while it ran. `same_fence`: no lease was given since.
+    `ghost`: it was given up while it ran. `same_fence`: no lease was given since (below 0: so many
+    must be given in this history until it looks like that). `old`, `cut`: see `failover`.
     """
 
     kind: int
@@ -68,6 +72,8 @@ class Hand(NamedTuple):
     inner: int = 0
     ghost: int = 0
     same_fence: int = 1
+    old: int = 0
+    cut: int = SINCE
 
 
 class Next(NamedTuple):
@@ -88,6 +94,11 @@ class Next(NamedTuple):
     heard: str = ""
     fenced: bool = False
     withheld: bool = False
+
+
+def overtaken(same):
+    """How a fence stands after one more lease was given: like `Hand.same_fence`."""
+    return 0 if same >= 0 else same + 1 or 1
 
 
 class Codes:
@@ -162,7 +173,8 @@ class Machine:
         place = [order.index(at) for at in self._plain]
         moved = [
             hand._replace(
-                process=place[hand.process], basis=self._basis_renamed(hand.basis, order)
+                process=place[hand.process], basis=self._basis_renamed(hand.basis, order),
+                cut=self._basis_renamed(hand.cut, order),
             )
             for hand in hands
         ]  # fmt: skip
@@ -197,22 +209,37 @@ class Machine:
         left = []
         for hand in hands:
             if hand.basis == STALE:
-                left.append(hand._replace(same_fence=0) if taken and hand.same_fence else hand)
+                still = overtaken(hand.same_fence) if taken else hand.same_fence
+                left.append(hand._replace(same_fence=still) if still != hand.same_fence else hand)
                 continue
             n_same, fence_same, snapshot = (
                 (True, True, before) if hand.basis == CURRENT else self.bases.things[hand.basis]
             )
-            n_same, fence_same = n_same and not n_moved, fence_same and not taken
+            n_same = n_same and not n_moved
+            fence_same = overtaken(fence_same) if taken else fence_same
             if self.ledger.hopeless(n_same, fence_same):
-                if hand.kind in (TAKEN, GOING) or (hand.kind == ASKED and not self.provider.fence):
-                    continue  # whatever it writes will be refused, and it leaves
+                if hand.cut < CURRENT and self.leaves(hand):
+                    continue  # whatever it writes will be refused
                 code = STALE
-            elif n_same and fence_same and snapshot == after:
-                code = CURRENT
             else:
-                code = self.bases.code((n_same, fence_same, snapshot))
-            left.append(hand._replace(basis=code, same_fence=int(hand.same_fence and not taken)))
+                code = self._basis_of(n_same, fence_same, snapshot, after)
+            still = overtaken(hand.same_fence) if taken else hand.same_fence
+            left.append(hand._replace(basis=code, same_fence=still))
         return left
+
+    def leaves(self, hand):
+        """Whether a hand whose write will be refused has nothing else to do."""
+        return hand.kind in (TAKEN, GOING) or (hand.kind == ASKED and not self.provider.fence)
+
+    def _basis_of(self, n_same, fence_same, snapshot, record):
+        """The code of a basis, as the ledger holds this record."""
+        if n_same and fence_same == 1 and snapshot == record:
+            return CURRENT
+        return self.bases.code((n_same, fence_same, snapshot))
+
+    def _standby(self, state, *, n_moved=False, taken=False):
+        """What is known of the standby after a write."""
+        return state.standby
 
     def _basis(self, hand, record):
         """The record that a hand's write stands on, or None where the ledger refuses it."""
@@ -233,14 +260,17 @@ class Machine:
             after, write = step.after, (state.record, step.after, step.drafts)
             hands = self._others(rest, state.record, after, n_moved=bool(step.drafts))
         if hand is not None:
-            hands += self._then(hand, step)
+            hands += self._then(state, hand, step)
         hands += add
-        new = self._form(state, record=after, hands=hands, faults=state.faults - faults)
+        new = self._form(
+            state, record=after, hands=hands, faults=state.faults - faults,
+            standby=self._standby(state, n_moved=bool(step.drafts)),
+        )  # fmt: skip
         fenced = hand is not None and hand.basis > CURRENT and not self.bases.things[hand.basis][1]
         fenced = fenced and self._basis(hand, state.record) is not None
         return Next(label, rank, new, write, reason=step.reason, fenced=fenced)
 
-    def _then(self, hand, step):
+    def _then(self, state, hand, step):
         """Where the hand stands after its step."""
         turn = self.turns.code(step.turn)
         match step.then:
@@ -253,7 +283,8 @@ class Machine:
             case "attempt":
                 sent = self.production.records[step.after]
                 key = self.keys.code(sent.key)
-                return [Hand(ATTEMPT, hand.process, attempt=sent.attempt, turn=turn, key=key)]
+                number = sent.attempt + (HISTORY if state.epoch else 0)
+                return [Hand(ATTEMPT, hand.process, attempt=number, turn=turn, key=key)]
             case "ask":
                 return [Hand(ASKED, hand.process, turn=turn)]
 
@@ -294,18 +325,24 @@ class Machine:
             return
         start = "taken" if hand.kind == TAKEN else "going"
         turn = self.turns.things[hand.turn]
-        step = self.production.go_on(basis, hand.process, start, turn, self.gone(state))
+        epoch = self._known_epoch(state, hand)
+        gone = self.gone(state)
+        step = self.production.go_on(basis, hand.process, start, turn, gone, epoch=epoch)
         if step.then != "wait":
             yield self._stepped(state, hand, rest, step, label, WENT_ON)
         if step.permit:
             for word in self.variant.permits:
                 if self.may(state, "permit"):
                     other = self.production.go_on(
-                        basis, hand.process, start, turn, self.gone(state), word
+                        basis, hand.process, start, turn, gone, word, epoch
                     )
                     label = ("is not permitted", hand.process, getattr(word, "why", word))
                     made = self._stepped(state, hand, rest, other, label, None, faults=1)
                     yield made._replace(withheld=True)
+
+    def _known_epoch(self, state, hand):
+        """The epoch in which it decides: what was decided in another one is not written."""
+        return () if hand.old and self.ledger.ignores_epochs else state.epoch
 
     def _asked(self, state, hand, rest):
         basis = self._basis(hand, state.record)
@@ -391,13 +428,15 @@ class Machine:
     def _land(self, state, hand, rest, word, label, rank, *, faults=0, ghost=None):
         twice = f"{word}, sent twice"
         step = self.production.land(
-            state.record, hand.process, hand.attempt, bool(hand.same_fence),
+            state.record, hand.process, hand.attempt % HISTORY, hand.same_fence == 1,
             self._basis(hand, state.record), twice if hand.inner else word,
-            self.turns.things[hand.turn], ghost is not None,
+            self.turns.things[hand.turn], ghost is not None, hand.old, state.epoch,
         )  # fmt: skip
         add = [ghost] if ghost is not None else []
         made = self._stepped(state, hand, rest, step, label, rank, faults=faults, add=add)
         heard = twice if hand.inner else word
+        if hand.old and not word.startswith("ok"):
+            heard = ""  # of attempts that the ledger lacks, a no is no news
         return self._noted(made, step, word)._replace(heard=heard)
 
     def _noted(self, made, step, word):
@@ -498,11 +537,16 @@ class Machine:
         until = NOW + LEASE if not turn else self.turns.things[turn][1] + 1
         after = self.production.number(self.ledger.take(stored, names[process], until))
         hands = self._others(state.hands, state.record, after, n_moved=False, taken=True)
-        hands.append(Hand(TAKEN, process, turn=turn))
+        standby = self._standby(state, taken=True)
+        hands.append(self._taker(Hand(TAKEN, process, turn=turn), standby, after))
         joins = state.joins - bool(turn)
-        new = self._form(state, record=after, hands=hands, joins=joins)
+        new = self._form(state, record=after, hands=hands, joins=joins, standby=standby)
         rank = None if turn else TOOK
         return Next(("takes the action", process), rank, new, (state.record, after, ()))
+
+    def _taker(self, hand, standby, after):
+        """A hand that has just taken the action."""
+        return hand
 
     def _person(self, state):
         """A person looks at the provider, sees what is there, and says so."""
@@ -516,7 +560,7 @@ class Machine:
         if stored.state is not State.UNKNOWN and effects:
             return
         said = f"T{len(effects)}" if effects else "not done"
-        step = self.production.verdict(state.record, said, self.gone(state))
+        step = self.production.verdict(state.record, said, self.gone(state), state.epoch)
         if step is not None:
             cleared = step.drafts[0].reason == "sender_gone"
             label = (
@@ -547,6 +591,7 @@ class Machine:
             state, record=self.production.later(state.record), hands=aged,
             net=tuple((one[0], one[1], one[2] - 1, one[3]) for one in state.net),
             memory=self.provider.later(state.memory), faults=state.faults - costs,
+            **self._later(state),
         )  # fmt: skip
         if new != state:
             yield Next(("time passes",), None if costs else WAITED, new)
@@ -563,19 +608,31 @@ class Machine:
         if hand.turn:
             sends, until = self.turns.things[hand.turn]
             hand = hand._replace(turn=self.turns.code((sends, max(until - 1, NOW))))
-        if hand.basis > CURRENT:
-            n_same, fence_same, snapshot = self.bases.things[hand.basis]
-            later = (n_same, fence_same, self.production.later(snapshot))
-            hand = hand._replace(basis=self.bases.code(later))
+        if hand.basis > CURRENT or hand.cut > CURRENT:
+            hand = hand._replace(
+                basis=self._moved(hand.basis, self.production.later),
+                cut=self._moved(hand.cut, self.production.later),
+            )
         return hand
+
+    def _moved(self, basis, move):
+        """A basis whose record is moved."""
+        if basis <= CURRENT:
+            return basis
+        n_same, fence_same, snapshot = self.bases.things[basis]
+        return self.bases.code((n_same, fence_same, move(snapshot)))
+
+    def _later(self, state):
+        """What else is later then."""
+        return {}
 
     def _away(self, state):
         """For a long time no worker runs at all."""
-        record, memory = state.record, state.memory
+        new = state
         for _ in range(self.variant.away):
-            record = self.production.later(record)
-            memory = self.provider.later(memory)
-        new = self._form(state, record=record, memory=memory, faults=state.faults - 1)
+            record, memory = self.production.later(new.record), self.provider.later(new.memory)
+            new = new._replace(record=record, memory=memory, **self._later(new))
+        new = self._form(new, faults=state.faults - 1)
         return Next(("nobody is there for long",), None, new)
 
     _moves = {TAKEN: _going, GOING: _going, ATTEMPT: _attempt, ASKED: _asked}

@@ -3,7 +3,7 @@
 A mutant is killed by an invariant that the search sees broken, never by a table of expected values.
 """
 
-from tests.prove import mutants_decisions, mutants_evidence, mutants_sends
+from tests.prove import mutants_decisions, mutants_epochs, mutants_evidence, mutants_sends
 from tests.prove.variants import (
     BROKEN,
     COVERED,
@@ -27,7 +27,10 @@ from tests.prove.variants import (
     UNSENT,
 )  # fmt: skip
 
-MUTANTS = [*mutants_sends.MUTANTS, *mutants_evidence.MUTANTS, *mutants_decisions.MUTANTS]
+MUTANTS = [
+    *mutants_sends.MUTANTS, *mutants_evidence.MUTANTS, *mutants_decisions.MUTANTS,
+    *mutants_epochs.MUTANTS,
+]  # fmt: skip
 
 # -------------------------------------------------------------------------------------------- elsewhere
 
@@ -37,6 +40,8 @@ ELSEWHERE = {
     "compare nothing but the row's id in SQL": "the ledger here is the specification: tests of stores",
     "a duplicate refusal is final": "without doubt and hidden retries 'already exists' cannot be ours "
     "in this model: the fault table's already_exists behaviour",
+    "attempts are known by their numbers": "it takes two in a lost history: tests of lost answers",
+    "a write stands on its number of events": "here a write stands on its history: tests of PostgreSQL",
     "compensation": "the search over chains has its own mutants: test_l0_chains",
 }
 
@@ -142,4 +147,4 @@ GROUNDS = {
 
 def hunted_on(mutant):
     """The variants under which a mutant is hunted, in order."""
-    return GROUNDS.get(mutant.name, USUAL)
+    return GROUNDS.get(mutant.name) or mutants_epochs.GROUNDS.get(mutant.name, USUAL)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ascertain.model.outcome import Effect, Evidence
 from ascertain.model.tables import By, Event, State
-from ascertain.rules import evidence, fold, moves
+from ascertain.rules import arrivals, evidence, fold, moves
 from ascertain.rules.decide import Reason
 from tests.prove.mutating import (
     Mutant,
@@ -263,11 +263,11 @@ mutant(
 
 mutant(
     "not done while it may arrive", "a person may say 'not done' at any time",
-    (evidence, "may_still_arrive", lambda record, contract, *, now: False),
+    (arrivals, "may_still_arrive", lambda record, contract, *, now: False),
 )  # fmt: skip
 mutant(
     "not done while it is on its way", "only living senders keep a person from saying 'not done'",
-    (evidence, "may_still_arrive", lambda record, contract, *, now: bool(record.suspect)),
+    (arrivals, "may_still_arrive", lambda record, contract, *, now: bool(record.suspect)),
 )  # fmt: skip
 mutant(
     "not done is not final", "what a person settled may be sent again",

@@ -3,11 +3,13 @@
 Each is killed by what its world sees go wrong, never by a table of expected values.
 """
 
+from dataclasses import replace
 from math import inf
 
 from ascertain.flow import gate as flow_gate
 from ascertain.model.action import ActionRecord
 from ascertain.model.breaker import Circuit
+from ascertain.model.epoch import FIRST, SYSTEM, TIMELINE, Epoch
 from ascertain.model.operations import ClaimBy
 from ascertain.model.session import KeyState
 from ascertain.model.tables import State
@@ -23,16 +25,26 @@ from ascertain.rules import (
     facts,
     gate,
     left,
+    lost,
     texts,
 )
 from ascertain.rules.breaker import News
 from ascertain.rules.gate import GateReason, GateStep, GateWhat
 from ascertain.rules.left import LeftWhat
 from ascertain.store import context_rooms
-from tests.prove import world_claims, world_context, world_guards, world_left, world_verdicts
+from ascertain.store import epochs as store_epochs
+from tests.prove import (
+    world_claims,
+    world_context,
+    world_epochs,
+    world_guards,
+    world_left,
+    world_verdicts,
+)
 from tests.prove.mutating import Mutant
 
 WORLDS = {
+    "epochs": world_epochs.epochs,
     "claims": world_claims.claims,
     "contexts": world_context.contexts,
     "approvals": world_guards.approvals,
@@ -88,6 +100,55 @@ mutant(
 mutant(
     "claims", "whoever has a reference keeps it", "who is disputed may be given it once more",
     (claims, "is_shared", lambda claim, held: True),
+)  # fmt: skip
+
+# ------------------------------------------------------------------------------ epochs of a ledger
+
+breaks_by, at_risk = store_epochs._break, lost.at_risk
+
+
+def passing_over(why):
+    """A break of this kind is not noticed."""
+    return (store_epochs, "_break", lambda *args: (
+        "" if (found := breaks_by(*args)) == why else found))  # fmt: skip
+
+
+mutant(
+    "epochs", "nothing can be missing in another history", "a wish is done once more",
+    (lost, "may_lack_attempt", lambda *_: False),
+)  # fmt: skip
+mutant(
+    "epochs", "a promotion is no break", "a wish is done once more", passing_over(TIMELINE),
+)  # fmt: skip
+mutant(
+    "epochs", "another system is no break", "a wish is done once more", passing_over(SYSTEM),
+)  # fmt: skip
+mutant(
+    "epochs", "nobody misses what it was told of",
+    "an older copy of the disk is taken for the ledger", (store_epochs, "_missing", lambda *_: ""),
+)  # fmt: skip
+mutant(
+    "epochs", "only what is stored can be missing", "a wish of which nothing came over is new",
+    (lost, "at_risk", lambda record, contract, epoch, *more: (
+        record.created_at < epoch.began_at and at_risk(record, contract, epoch, *more))),
+)  # fmt: skip
+mutant(
+    "epochs", "a key protects for ever", "the provider has forgotten it",
+    (lost, "at_risk", lambda record, contract, *more: at_risk(
+        record, replace(contract, key_lifetime_s=None), *more)),
+)  # fmt: skip
+mutant(
+    "epochs", "what may be missing may be so for ever", "a new wish is held, years later",
+    (lost, "shadow_until", lambda contract, epoch: inf),
+)  # fmt: skip
+mutant(
+    "epochs", "nobody can vouch", "what is known not to be missing is held",
+    (Epoch, "may_lack", property(lambda epoch: epoch.why != FIRST)),
+)  # fmt: skip
+mutant(
+    "epochs", "what replaces may be missing too", "what was not done is never done",
+    (lost, "at_risk", lambda record, contract, epoch, now, replaced=None: at_risk(
+        record, contract, epoch, now)),
 )  # fmt: skip
 
 # ------------------------------------------------------------------------- contexts, and their gate

@@ -18,11 +18,12 @@ from ascertain.flow import pursue as flow_pursue
 from ascertain.flow import recover as flow_recover
 from ascertain.flow.effects import Ask, Inquire, Invoke, Pause, Permit, Relate, Setting
 from ascertain.model.action import ActionRecord
+from ascertain.model.epoch import ONLY, TIMELINE, Epoch
 from ascertain.model.operations import Advance, Advanced, Lost, Reserve, Reserved, Take
 from ascertain.model.outcome import Effect, Kind, Outcome, Report
 from ascertain.model.tables import State
 from ascertain.model.words import Absent, Found, Processing, Refused
-from ascertain.rules import evidence
+from ascertain.rules import arrivals, evidence
 from ascertain.rules.budget import Turn
 from ascertain.rules.decide import decide
 from ascertain.rules.view import view_of
@@ -30,6 +31,8 @@ from ascertain.rules.view import view_of
 NOW = 1000
 LEASE = 2  # how long a take-over lasts
 ASKING = 3  # a look-up is answered within this time, or never
+BEFORE = 0  # when whatever was sent before a fail-over was sent
+KEPT, LOST = 1, 2  # of attempts then: whether the ledger still knows them
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +106,18 @@ def _said(answer):
 class Production:
     """Numbers records, and remembers what the production code made of them."""
 
-    def __init__(self, contract, names):
+    def __init__(self, contract, names, *, epochs=False):
         self.contract = contract
         self.names = names
+        self.epochs = epochs
         self.records = []
         self.views = set()
         self._numbers = {}
         self._memo = {}
         settling = (contract.lookup.absence_final_after_s or 0) if contract.lookup else 0
         tail = 2 * settling + contract.budget.send_deadline_s + 1
-        self._first = NOW - (contract.budget.horizon_s + tail)
+        self.long_ago_s = contract.budget.horizon_s + tail
+        self._first = NOW - self.long_ago_s
         self._last = NOW - (tail + ASKING)
 
     # ------------------------------------------------------------------------------- canonical form
@@ -140,6 +145,8 @@ class Production:
         }  # fmt: skip
         if r.state is State.SENT:
             changes |= self._while_sent(r)
+        if self.epochs:
+            changes["last_sent_at"] = _side(r.last_sent_at)
         if not r.refused and not r.final:
             changes["kind"] = None
         if r.state is not State.SENT and (r.lease_until is None or r.lease_until <= NOW):
@@ -177,6 +184,11 @@ class Production:
             found = self._memo[key] = self.number(r._replace(**moved))
         return found
 
+    def crossed(self, number):
+        """The same record, seen from the history that follows."""
+        r = self.records[number]
+        return self.number(r if r.last_sent_at is None else r._replace(last_sent_at=BEFORE))
+
     def renamed(self, number, order):
         """The same record with its senders' names exchanged: `order[new] = old`."""
         key = ("renamed", number, order)
@@ -187,7 +199,7 @@ class Production:
 
             def rename(sender):
                 owner, mark, attempt = sender.partition("#")
-                return new[owner] + mark + attempt
+                return new.get(owner, owner) + mark + attempt  # some have no name
 
             suspects = ",".join(rename(name) for name in r.suspect.split(",") if name)
             owner = r.lease_owner and rename(r.lease_owner)
@@ -196,11 +208,11 @@ class Production:
 
     # ---------------------------------------------------------------------------------------- flows
 
-    def _setting(self, process, asked_at=None):
+    def _setting(self, process, asked_at=None, epoch=()):
         readings = [] if asked_at is None else [asked_at]
         return Setting(
             contract=self.contract, sender=self.names[process], dice=lambda: 0.0, lease_s=1,
-            clock=lambda: readings.pop() if readings else NOW,
+            clock=lambda: readings.pop() if readings else NOW, epoch=lambda: epoch_of(epoch),
         )  # fmt: skip
 
     def born(self, prepared, turn):
@@ -215,14 +227,14 @@ class Production:
         assert isinstance(then, Invoke)
         return Step(self.number(effect.record), effect.drafts, "attempt", (turn[0] - 1, turn[1]))
 
-    def go_on(self, number, process, start, turn, gone, permit="yes"):
+    def go_on(self, number, process, start, turn, gone, permit="yes", epoch=()):
         """Run `recover` (`start` is "taken") or `pursue` through its next write."""
-        key = ("go_on", number, process, start, turn, gone, permit)
+        key = ("go_on", number, process, start, turn, gone, permit, epoch)
         found = self._memo.get(key)
         if found is None:
             record = self.records[number]
             turns = None if turn is None else Turn(*turn)
-            setting = self._setting(process)
+            setting = self._setting(process, epoch=epoch)
             if start == "taken":
                 flow = flow_recover.recover(setting, record, turns)
             else:
@@ -288,13 +300,28 @@ class Production:
             self._memo[key] = found
         return found
 
-    def land(self, number, process, attempt, same_fence, snapshot, outcome, turn, live):
+    def land(
+        self, number, process, attempt, same_fence, snapshot, outcome, turn, live, old=0, epoch=()
+    ):  # fmt: skip
         """The sender writes what its attempt taught.
 
         `snapshot`: the record that it stands on, if the ledger will take a write on that; else the
         ledger says how the action stands now (`number`), and the write is made again on that.
+        `old`: `KEPT` or `LOST`, of an attempt that was sent before the epoch.
         """
-        key = ("land", number, process, attempt, same_fence, snapshot, outcome, turn, live)
+        key = (
+            "land",
+            number,
+            process,
+            attempt,
+            same_fence,
+            snapshot,
+            outcome,
+            turn,
+            live,
+            old,
+            epoch,
+        )
         found = self._memo.get(key)
         if found is None:
             current = self.records[number]
@@ -304,9 +331,14 @@ class Production:
                 mine = held._replace(
                     state=State.SENT, final=0, attempt=attempt, fence=0 if same_fence else -1
                 )
+            if old:
+                mine = mine._replace(last_sent_at=BEFORE if old == KEPT else BEFORE - 1)
             turns = None if turn is None else Turn(*turn)
-            flow = flow_attempt.make_attempt(self._setting(process), mine, turns)
+            known = [() if old else epoch]
+            setting = self._setting(process)._replace(epoch=lambda: epoch_of(known[0]))
+            flow = flow_attempt.make_attempt(setting, mine, turns)
             next(flow)
+            known[0] = epoch
             with outcome_of(OUTCOMES[outcome]):
                 effect = flow.send(Report(live=live))
             if isinstance(effect, Relate):
@@ -337,9 +369,9 @@ class Production:
             )
         return found
 
-    def verdict(self, number, said, gone):
+    def verdict(self, number, said, gone, epoch=()):
         """A person's verdict, "not done" or a reference; None where it is refused."""
-        key = ("verdict", number, said, gone)
+        key = ("verdict", number, said, gone, epoch)
         if key not in self._memo:
             record = self.records[number]
             made = None
@@ -350,7 +382,10 @@ class Production:
                 )
             elif dead:
                 made = evidence.clear_suspects(record, dead, now=NOW)
-            elif not evidence.may_still_arrive(record, self.contract, now=NOW):
+            elif not (
+                arrivals.may_still_arrive(record, self.contract, now=NOW)
+                or (arrivals.missing_may_arrive_until(record, self.contract, epoch_of(epoch), 1) or NOW) > NOW
+            ):  # fmt: skip
                 made = evidence.verdict_not_done(record, evidence="", now=NOW)
             self._memo[key] = made and Step(self.number(made.after), made.drafts, "end")
         return self._memo[key]
@@ -404,6 +439,19 @@ def _result(flow, reply):
 
 def _spent(turn):
     return None if turn is None else (turn[0] - 1, turn[1])
+
+
+def epoch_of(ages):
+    """The epoch that began, and whose last kept commit was written, so long ago."""
+    if not ages:
+        return ONLY
+    began, kept = ages
+    return Epoch(id="e2", n=2, why=TIMELINE, began_at=NOW - began, kept_at=NOW - kept)
+
+
+def _side(at):
+    """On which side of a fail-over that was."""
+    return None if at is None else BEFORE if at <= BEFORE else NOW
 
 
 def _floor(at, floor):

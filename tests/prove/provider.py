@@ -20,6 +20,9 @@ answered, and which kind of fault that uses up (None: nothing went wrong).
 from dataclasses import dataclass
 
 FENCED = 99
+# Attempts that are sent after a fail-over are numbered from here on the wire: the ledger gives their
+# numbers a second time, and a fence knows these only.
+HISTORY = 100
 ONE, COPY, ABANDONED = range(3)
 
 
@@ -48,7 +51,7 @@ class Provider:
         """A request arrives."""
         effects, keys, jobs, fence = memory
         attempt, key, left, copy = request
-        if fence >= attempt:
+        if fence >= attempt % HISTORY:
             # a conflict that no contract explains, or a transaction that says why it rolled back
             return [(memory, "unknown" if self.fence == "key" else "fenced", None)]
         known = _find(keys, key)

@@ -18,12 +18,17 @@ from itertools import pairwise
 from ascertain.errors import IllegalTransition
 from ascertain.model.tables import NOTES, RULES, Event, State
 from ascertain.rules.decide import Reason
+from ascertain.rules.lost import PERHAPS_SENT, SEND_RESTORED
 from ascertain.testing import invariants as inv
+from tests.prove.failover import FAIL_OVER, FailoverMachine
 from tests.prove.machine import Machine, Next
 from tests.prove.production import NOW, OUTCOMES, Production
+from tests.prove.provider import HISTORY
 from tests.prove.variants import VARIANTS, sized
 
 NO_SUCCESSOR, BAD = -1, -2
+# Sends that are written after the fact, as what a lost history may have or has held.
+NOT_SENT = (PERHAPS_SENT, SEND_RESTORED)
 
 
 @dataclass
@@ -99,8 +104,9 @@ class Search:
         self.limit = limit
         self.every = every
         names = tuple(f"p{at}" for at in range(variant.processes))
-        self.production = Production(variant.contract, names)
-        self.machine = Machine(variant, self.production)
+        epochs = FAIL_OVER in variant.kinds
+        self.production = Production(variant.contract, names, epochs=epochs)
+        self.machine = (FailoverMachine if epochs else Machine)(variant, self.production)
         self._judged = {}
         self._edges = {}
 
@@ -203,18 +209,19 @@ class Search:
                     )
                 ]
         record = self.production.records[state.record]
-        if record.suspect:
+        if record.suspect and not state.epoch:  # who has ended in a lost history, nobody knows
             found = inv.suspects_are_senders(record, self._senders(state))
             if found:
                 return found
-        key = (state.record, state.memory[0])
+        key = (state.record, state.memory[0], bool(state.epoch))
         found = self._judged.get(key)
         if found is None:
             effects = self._effects(state)
             found = inv.somebody_comes_back(record, left=self._left(state.record))
             found += inv.asked_within_budget(record, self.variant.contract)
             if self.variant.honest:
-                found += inv.no_lie(record, effects, receipts=True)
+                if record.terminal or not state.epoch:
+                    found += inv.no_lie(record, effects, receipts=True)
                 harmless = self.variant.harmless
                 found += inv.no_duplicate_effect(record, effects, harmless=harmless)
             self._judged[key] = found
@@ -228,7 +235,7 @@ class Search:
     def _senders(self, state):
         """Who may still send, and whom nobody has proven gone yet."""
         names = self.production.names
-        senders = {f"{names[one.process]}#{one.attempt}" for one in state.hands}
+        senders = {f"{names[one.process]}#{one.attempt % HISTORY}" for one in state.hands}
         for name, lives in zip(names, state.alive, strict=True):
             if not lives:
                 senders |= {f"{name}#{attempt}" for attempt in range(1, 9)}
@@ -285,7 +292,7 @@ class Search:
         found += inv.projection(was.state, now, drafts, final=bool(was.final))
         found += inv.key_stability(was, now)
         found += inv.gone_is_gone(was, now, drafts)
-        if any(draft.event is Event.SEND for draft in drafts):
+        if any(draft.event is Event.SEND and draft.reason not in NOT_SENT for draft in drafts):
             found += inv.within_budget(was, now, contract, NOW)
             if refused:
                 found += inv.repeat_after_refusal(was, contract, NOW)

@@ -5,20 +5,27 @@ With ASCERTAIN_FAULTS=long it is waited for as long as everybody's settings say.
 
 import math
 import os
+import select
+import socket
 import time
 
 import pytest
 
 from ascertain.store import postgres_wait
+from ascertain.store.postgres_place import place_of
 from ascertain.testing.crash import point
 from ascertain.testing.world import FIVE_CONTRACTS, World
-from tests.postgres import server
+from tests.postgres import server, silence
 from tests.postgres.shop import FIVE, Shop
 from tests.postgres.silence import DEAF, FORWARDS, SILENT, Wire
 
 WITHIN_S = 15.0
-ANSWER_S = postgres_wait.ANSWER_S if os.environ.get("ASCERTAIN_FAULTS") == "long" else 2.0
-NOTICED_S = ANSWER_S + 10.0  # until to connect anew is given up, and so is the lease
+ANSWER_S = postgres_wait.ANSWER_S if silence.LONG else 2.0
+# What the kernel is told to notice by itself.
+KERNEL = {
+    "tcp_user_timeout": socket.TCP_USER_TIMEOUT, "keepalives_idle": socket.TCP_KEEPIDLE,
+    "keepalives_interval": socket.TCP_KEEPINTVL, "keepalives_count": socket.TCP_KEEPCNT,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +35,14 @@ def world():
 
 
 @pytest.fixture
-def shops(world, start):
+def wire(request):
+    """A proxy, unless the test asks for something else."""
+    return getattr(request, "param", Wire)()
+
+
+@pytest.fixture
+def shops(world, start, wire):
     """One with a wire to the ledger, to be worked with in a child; and one of somebody else."""
-    wire = Wire()
     name = server.new_url().rpartition("schema=")[2]
     here = Shop(server.schema_url(name), world.url)
     here.app.open()
@@ -136,11 +148,16 @@ def test_who_hears_of_its_own_lease_too_late_sends_nothing(shops, world, start):
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("wire", [silence.best], ids=["the best that can be had"], indirect=True)
 def test_who_hangs_notices_it_by_itself_within_bounds(shops, world, start, monkeypatch):
-    """The network never comes back."""
-    monkeypatch.setattr(postgres_wait, "ANSWER_S", ANSWER_S)
+    """The network never comes back: packets vanish, where that can be had; else nobody answers."""
     wire, open_behind, here = shops
     order = "for ever"
+    options = place_of(wire.url("idle")).options
+    if not wire.vanishes:
+        monkeypatch.setattr(postgres_wait, "ANSWER_S", ANSWER_S)
+    bound_s = int(options["tcp_user_timeout"]) / 1000 if wire.vanishes else ANSWER_S
+    idle = postgres_wait.connect(options)
 
     def work():
         shop = open_behind()
@@ -153,7 +170,19 @@ def test_who_hangs_notices_it_by_itself_within_bounds(shops, world, start, monke
     stands = recovered(here, ("neither", order))
     state, ref, after_s = stuck.end(60.0).value
     assert (state, ref) == ("unknown", None), "no more than is written"
-    assert ANSWER_S <= after_s < NOTICED_S
-    print(f"it hung, and noticed that after {after_s:.1f} s")
+    # to connect anew is given up as the lease is
+    assert bound_s <= after_s < bound_s + 10.0, after_s
     assert stands["neither", order] == [("unknown", "cannot_ask")]
     assert len(world.effects("neither", order=order)) == 1
+    with socket.socket(fileno=os.dup(idle.fileno())) as quiet:
+        asked = {name: quiet.getsockopt(socket.IPPROTO_TCP, one) for name, one in KERNEL.items()}
+        assert asked == {name: int(options[name]) for name in KERNEL}, "the kernel knows the bounds"
+        if wire.vanishes:
+            ended, _, _ = select.select([quiet], [], [], 4 * bound_s)
+            assert ended, "a connection on which nothing is said is noticed too"
+            assert quiet.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), "as broken"
+    idle.close()
+    how = (
+        "packets vanished (a link was down)" if wire.vanishes else "a proxy took all, and was mute"
+    )
+    print(f"{how}: it hung, and noticed that after {after_s:.1f} s")

@@ -243,11 +243,27 @@ BROKEN = LOOKUP_ONLY.but(
     name="look-up only, a promise of settling that is broken", overdue=2,
     kinds=frozenset({"crash", "lost", "slow"}),
 )  # fmt: skip
+FAILED_OVER = [
+    variant.but(
+        name=f"{variant.name}, a fail-over", kinds=frozenset({"fail_over", *kinds.split()}),
+        processes=2, verdicts=verdicts,
+    )
+    for variant, kinds, verdicts in (
+        (KEY_LOOKUP, "slow lost not_sent throttle", 0),
+        (KEY_ONLY, "slow live not_sent refuse", 0),
+        (EXPIRES, "slow not_sent throttle", 0),
+        (LOOKUP_ONLY, "slow crash not_sent", 0),
+        (FENCING, "slow not_sent refuse", 0),
+        (MARKS, "slow not_sent", 0),
+        (NEITHER, "slow crash not_sent throttle refuse", 1),
+    )
+]  # fmt: skip
+"""A ledger that fails over to a standby that lacks what was committed last."""
 
 VARIANTS = [
     *FIVE, COVERED, COVERED_ONLY, LATE_REFUSALS, HEALING, EXPIRES, EXPIRES_LOOKUP, ELSEWHERE,
     NEVER_FINAL, UNIQUE, RETRIES, LEFT, LEFT_LOOKUP, HARMLESS, JUDGED, TURN, TURN_LOOKUP, OVERRUN,
-    MUTE, DYING, UNSENT, DENIED, OPENED, OPENED_BLIND, UNAPPROVED, BROKEN,
+    MUTE, DYING, UNSENT, DENIED, OPENED, OPENED_BLIND, UNAPPROVED, BROKEN, *FAILED_OVER,
 ]  # fmt: skip
 
 

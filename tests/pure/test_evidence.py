@@ -9,7 +9,7 @@ from ascertain.model.action import OVERRULED
 from ascertain.model.contract import Budget, Contract, LookupPromise, Repeat
 from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State
-from ascertain.rules import cases, chain, evidence, facts, moves, texts
+from ascertain.rules import arrivals, cases, chain, evidence, facts, moves, texts
 from ascertain.rules.project import workflow_state
 from ascertain.rules.replies.check import standing
 from tests.laws.records import NOW, record
@@ -477,7 +477,7 @@ def test_a_case_is_opened_with_its_reason_and_frees_the_lease():
     ],
 )
 def test_nobody_can_say_not_done_while_something_may_still_arrive(before, contract, may):
-    assert evidence.may_still_arrive(before, contract, now=NOW) is may
+    assert arrivals.may_still_arrive(before, contract, now=NOW) is may
 
 
 @pytest.mark.parametrize(
@@ -496,7 +496,7 @@ def test_nobody_can_say_not_done_while_something_may_still_arrive(before, contra
     ],
 )
 def test_until_when_something_may_arrive_can_be_told(before, contract, until):
-    assert evidence.may_arrive_until(before, contract) == until
+    assert arrivals.may_arrive_until(before, contract) == until
 
 
 def test_a_person_who_found_it_confirms_it():

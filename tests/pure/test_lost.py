@@ -7,7 +7,7 @@ from ascertain.model.contract import Contract, LookupPromise, Repeat
 from ascertain.model.epoch import FIRST, TIMELINE, Epoch
 from ascertain.model.outcome import Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, State
-from ascertain.rules import evidence, fold, lost
+from ascertain.rules import arrivals, evidence, fold, lost
 from ascertain.rules.budget import Turn
 from ascertain.rules.decide import What, decide
 from ascertain.rules.view import view_of
@@ -71,11 +71,11 @@ def test_a_key_protects_for_its_lifetime_from_the_earliest_attempt_that_can_be_m
     assert not lost.at_risk(prepared(), for_ever, EPOCH, over)
 
 
-def doubted(repeat=Repeat.NEVER, record=None, now=BEGAN + 5, **more):
+def doubted(repeat=Repeat.NEVER, record=None, now=BEGAN + 5, *, wanted=True, **more):
     terms = contract(repeat, **more)
     move = lost.perhaps_sent(
         record or prepared(), terms, EPOCH, sender="me", lease_until=now + 8, lease_s=7.0, now=now,
-        by=By.CALL,
+        by=By.CALL, wanted=wanted,
     )  # fmt: skip
     return terms, move
 
@@ -130,12 +130,14 @@ def test_absence_before_the_epoch_says_nothing_of_an_attempt_that_may_be_missing
     "outcome, state",
     [
         (Outcome(Effect.CONFIRMED, "answer", provider_ref="T9"), State.CONFIRMED),
-        (Outcome(Effect.REFUSED, "refused", kind=Kind.BUSINESS), State.REJECTED),
+        (Outcome(Effect.REFUSED, "refused", kind=Kind.BUSINESS), State.UNKNOWN),
         (Outcome(Effect.UNKNOWN, "deadline"), State.UNKNOWN),
     ],
 )
 def test_an_answer_whose_send_is_lost_brings_its_send_along(outcome, state):
-    """The ledger says prepared again; who sent it has its answer."""
+    """The ledger says prepared again; who sent it has its answer, and a no is no proof: another
+    attempt may be missing too.
+    """
     record = prepared(BEGAN - 500)
     move = evidence.late(record, contract(), outcome, attempt=1, sender="me#1", now=BEGAN + 2)
     assert (move.drafts[0].event, move.drafts[0].reason) == ("send", "send_restored")
@@ -146,4 +148,73 @@ def test_a_refusal_whose_send_is_lost_takes_back_no_other_doubt():
     record: ActionRecord = prepared(**KNOWN)
     refused = Outcome(Effect.REFUSED, "refused", kind=Kind.BUSINESS)
     move = evidence.late(record, contract(), refused, attempt=2, sender="me#2", now=BEGAN + 2)
-    assert (move.after.state, move.after.doubt, move.after.attempt) == (State.UNKNOWN, 1, 2)
+    assert (move.after.state, move.after.attempt) == (State.UNKNOWN, 2)
+    assert move.after.doubt > KNOWN["doubt"], "and there may be one more"
+
+
+def sent_in_both(**changes):
+    """Attempt 1 of this history, under way; there was another attempt 1 in the one before."""
+    known = {"state": State.SENT, "attempt": 1, "last_sent_at": BEGAN + 1, "suspect": "me#1"}
+    return prepared(BEGAN - 500, **{**known, **changes})
+
+
+def told(outcome, record, sent_at):
+    return evidence.late(
+        record, contract(), outcome, attempt=1, sender="me#1", now=BEGAN + 2, sent_at=sent_at,
+        before=lost.is_of_before(sent_at, EPOCH),
+    ).after  # fmt: skip
+
+
+REFUSED = Outcome(Effect.REFUSED, "refused", kind=Kind.BUSINESS)
+
+
+def test_a_refusal_of_the_history_before_does_not_end_an_attempt_with_the_same_number():
+    after = told(REFUSED, sent_in_both(), BEGAN - 1)
+    assert (after.state, after.suspect) == (State.SENT, "me#1")
+    after = told(REFUSED, sent_in_both(state=State.UNKNOWN, doubt=1), BEGAN - 1)
+    assert (after.state, after.doubt) == (State.UNKNOWN, 1), "nor is its doubt taken back"
+    assert told(REFUSED, sent_in_both(), BEGAN + 1).state is State.REJECTED, "its own does"
+
+
+def test_a_refusal_of_an_attempt_that_is_on_record_proves_nothing_of_those_that_may_be_missing():
+    known = sent_in_both(last_sent_at=BEGAN - 1)
+    after = told(REFUSED, known, BEGAN - 1)
+    assert (after.state, after.doubt) == (State.UNKNOWN, 1)
+    assert lost.may_lack_attempt(after, contract(), EPOCH), "so it is found out what became of it"
+
+
+def test_what_nobody_waits_for_any_more_is_found_out_and_not_sent_again():
+    terms = contract(Repeat.BY_KEY, refusal_final_after_s=5.0)
+    assert not lost.at_risk(prepared(), terms, EPOCH, BEGAN + 5)
+    assert lost.may_lack_attempt(prepared(), terms, EPOCH)
+    _, move = doubted(Repeat.BY_KEY, refusal_final_after_s=5.0, wanted=False)
+    assert move.after.state is State.UNKNOWN
+    decision = decide(view_of(move.after, terms, BEGAN + 60, Turn(2, BEGAN + 90)))
+    assert decision.what is What.REVIEW
+    asked = contract(Repeat.BY_KEY, lookup=LookupPromise())
+    assert decide(view_of(move.after, asked, BEGAN + 60, None)).what is What.LOOK_UP
+
+
+def test_what_a_lost_attempt_taught_is_kept_beside_one_with_its_number():
+    """One in this history was not sent; the one before was, and its answer is not lost."""
+    record = prepared(BEGAN - 500, attempt=1, last_sent_at=BEGAN + 1)
+    done = Outcome(Effect.CONFIRMED, "answer", provider_ref="T9")
+    after = told(done, record, BEGAN - 1)
+    assert (after.state, after.attempt, after.provider_ref) == (State.CONFIRMED, 2, "T9")
+    silence = Outcome(Effect.UNKNOWN, "deadline")
+    after = told(silence, sent_in_both(), BEGAN - 1)
+    assert (after.state, after.doubt) == (State.SENT, 1), "what became of it, nobody knows"
+
+
+def test_a_fence_by_attempts_is_above_all_that_may_be_missing():
+    terms, move = doubted(lookup=LookupPromise(fences="attempt"))
+    assert move.after.attempt == terms.budget.sends
+
+
+def test_nobody_can_say_not_done_while_what_is_missing_may_arrive():
+    terms = contract(lookup=LookupPromise(absence_final_after_s=40.0))
+    until = arrivals.missing_may_arrive_until(prepared(), terms, EPOCH, 7.0)
+    assert until == BEGAN + terms.budget.send_deadline_s + 7.0 + 40.0
+    blind = arrivals.missing_may_arrive_until(prepared(), contract(), EPOCH, 7.0)
+    assert blind == BEGAN + 2 * terms.budget.send_deadline_s + 7.0
+    assert arrivals.missing_may_arrive_until(sent_in_both(), terms, EPOCH, 7.0) is None

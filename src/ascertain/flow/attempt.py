@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from ascertain.errors import (
@@ -15,12 +17,13 @@ from ascertain.errors import (
 from ascertain.flow import pace
 from ascertain.flow.effects import Flow, Setting, advance, invoke, pause, relate, tell
 from ascertain.model.action import ActionRecord
+from ascertain.model.epoch import Epoch
 from ascertain.model.operations import Advanced, Beside, Contested, Lost
 from ascertain.model.outcome import Effect, Outcome, Report
 from ascertain.model.rate import Ticket
 from ascertain.model.tables import By, State
 from ascertain.model.words import Items
-from ascertain.rules import evidence, fold
+from ascertain.rules import evidence, fold, lost
 from ascertain.rules.budget import Turn, backoff_s
 from ascertain.rules.context import brought_by
 from ascertain.rules.moves import FREE, Move
@@ -83,7 +86,8 @@ def land(
     """
     mine = record
     while True:
-        move = _judge(setting, mine, record, report, outcome, turn)
+        epoch = setting.epoch()
+        move = _judge(setting, mine, record, report, outcome, turn, epoch)
         if mine.mode == OBSERVED:
             move = move._replace(after=move.after.changed(due_at=None))  # nobody acts on it
         told = outcome.effect is Effect.CONFIRMED or isinstance(report.value, Items)
@@ -92,12 +96,13 @@ def land(
         if setting.contract.provides:
             beside = (*over, *brought(setting, record, move, result))
         try:
-            reply = yield from advance(record, move, result, beside=beside)
+            reply = yield from advance(record, move, result, beside=beside, epoch=epoch.id)
             if isinstance(reply, Contested):
                 # ours by the provider's own answer; then it is tried again
                 yield from _contradict(setting, mine, reply, outcome)
         except AscertainError as error:
-            insisted = yield from _insist(setting, mine, record, move, result, beside, error)
+            written = partial(advance, record, move, result, beside=beside, epoch=epoch.id)
+            insisted = yield from _insist(setting, mine, move, written, error)
             if isinstance(insisted, AscertainError):
                 return (yield from _give_up(record, mine, outcome, insisted))
             reply = insisted
@@ -153,10 +158,8 @@ def sender_of(setting: Setting, record: ActionRecord) -> str:
 def _insist(
     setting: Setting,
     mine: ActionRecord,
-    record: ActionRecord,
     move: Move,
-    result: str | None,
-    beside: tuple[Beside, ...],
+    written: Callable[[], Flow[Advanced | Lost | Contested]],
     error: AscertainError,
 ) -> Flow[Advanced | Lost | Contested | AscertainError]:
     """Try to write the same again while our lease lasts; returns the last error where that ends.
@@ -171,7 +174,7 @@ def _insist(
             break
         wait_s = min(RETRY_MOST_S, 2 * wait_s)
         try:
-            reply = yield from advance(record, move, result, beside=beside)
+            reply = yield from written()
         except AscertainError as again:
             error = again
             continue
@@ -208,13 +211,16 @@ def _judge(
     report: Report,
     outcome: Outcome,
     turn: Turn | None,
+    epoch: Epoch,
 ) -> Move:
     now = setting.clock()
     sender = sender_of(setting, mine)
-    current = record.state is State.SENT and (record.attempt, record.fence) == (
-        mine.attempt,
-        mine.fence,
-    )
+    before = lost.is_of_before(mine.last_sent_at, epoch)
+    # in a history that has lost a part, attempts and leases are numbered once more
+    current = record.state is State.SENT and (
+        (record.attempt, record.fence, record.last_sent_at)
+        == (mine.attempt, mine.fence, mine.last_sent_at)
+    )  # fmt: skip
     if not current:
         return evidence.late(
             record,
@@ -224,13 +230,16 @@ def _judge(
             sender=sender,
             now=now,
             live=report.live,
+            sent_at=mine.last_sent_at,
+            before=before,
         )
     wait_s = backoff_s(setting.contract, record.attempt, setting.dice())
     if report.live:
         return fold.lose(
             record, reason=outcome.reason, suspect=sender, now=now, by=By.CALL, wait_s=wait_s
         )
-    move = fold.settle(record, setting.contract, outcome, now=now, wait_s=wait_s)
+    known = lost.not_alone(record, outcome) if before else record
+    move = fold.settle(known, setting.contract, outcome, now=now, wait_s=wait_s)
     if move.after.open and report.interrupt is None and turn is not None:
         # the turn goes on: keep the lease, so that no worker starts beside us
         until = turn.until + setting.lease_s

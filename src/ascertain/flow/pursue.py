@@ -42,6 +42,7 @@ from ascertain.rules.moves import Move
 from ascertain.rules.news.classify import judge_lookup
 from ascertain.rules.view import view_of
 
+ENDS_WITHOUT = (What.WITHDRAW, What.CLOSE)  # what is said then is that it was not done
 PASS_STEPS = 8  # what a worker does for one action before it turns to the next
 
 
@@ -106,6 +107,9 @@ def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None
     record, now, epoch = stand.record, setting.clock(), setting.epoch()
     around = yield from survey(record)
     decision = decide(view_of(record, setting.contract, now, turn, around))
+    if decision.what in ENDS_WITHOUT and lost.may_lack_attempt(record, setting.contract, epoch):
+        yield from _doubt(setting, stand, turn, epoch, wanted=decision.what is What.CLOSE)
+        return turn
     if decision.what not in (What.SEND, What.RESEND, What.LOOK_UP):
         stand.end((yield from _undo_or_end(setting, record, decision, around)))
         return turn
@@ -150,13 +154,18 @@ def _once(setting: Setting, stand: Stand, turn: Turn | None) -> Flow[Turn | None
     return turn
 
 
-def _doubt(setting: Setting, stand: Stand, turn: Turn | None, epoch: Epoch) -> Flow[None]:
-    """It would be sent, and may have been in a history that is lost: from now on it is unknown."""
+def _doubt(
+    setting: Setting, stand: Stand, turn: Turn | None, epoch: Epoch, *, wanted: bool = True
+) -> Flow[None]:
+    """It would be sent or ended, and may have been sent in a history that is lost: it is unknown.
+
+    :param wanted: False: nobody waits for it any more.
+    """
     record, now = stand.record, setting.clock()
     move = lost.perhaps_sent(
         record, setting.contract, epoch, sender=setting.sender,
         lease_until=record.lease_until or now + setting.lease_s, lease_s=setting.lease_s, now=now,
-        by=By.CALL if turn is not None else By.WORKER,
+        by=By.CALL if turn is not None else By.WORKER, wanted=wanted,
     )  # fmt: skip
     reply = yield from advance(record, move)
     stand.record, stand.ended = reply.record, not isinstance(reply, Advanced)

@@ -49,13 +49,14 @@ def repeat_settles(record: ActionRecord, contract: Contract) -> bool:
     """Whether a refusal in hand leaves a doubt that one more repeat by key can end.
 
     By promise (`refusal_final_after`), and only once nobody may still send what is in doubt. A key
-    that the provider knows with other arguments is refused alike for ever.
+    that the provider knows with other arguments is refused alike for ever, and what is not wanted
+    any more is not sent again.
     """
     return (
         contract.refusal_final_after_s is not None
         and contract.repeat is Repeat.BY_KEY
         and not record.suspect
-        and record.kind is not Kind.KEY_REUSE
+        and record.kind not in (Kind.KEY_REUSE, Kind.WITHDRAWN)
     )
 
 

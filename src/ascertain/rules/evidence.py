@@ -7,7 +7,6 @@ dropped: it is stored, marks the action disputed and opens a case.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf
 from typing import Any
 
 from ascertain.model.action import OVERRULED, ActionRecord
@@ -17,7 +16,7 @@ from ascertain.model.outcome import Answer, Effect, Evidence, Kind, Outcome
 from ascertain.model.tables import By, Event, State
 from ascertain.rules.cases import as_found
 from ascertain.rules.fold import settle, withdraw
-from ascertain.rules.lost import restored
+from ascertain.rules.lost import not_alone, restored
 from ascertain.rules.moves import (
     FREE,
     Move,
@@ -128,21 +127,34 @@ def late(
     sender: str,
     now: float,
     live: bool = False,
+    sent_at: float | None = None,
+    before: bool = False,
 ) -> Move:
     """A result came after its attempt had been given up; it still lands on its own action.
 
     :param live: the body was given up again, and may still send: nothing was learned.
+    :param sent_at: when its attempt was sent. :param before: that was in a history of which the
+        ledger may lack a part, so numbers of attempts may have been given twice.
     """
     if live:
         detail = {"late_attempt": attempt}
         suspect = record.suspect if record.terminal else join_suspect(record.suspect, sender)
         return note(record, By.CALL, "still_running", now, detail, suspect=suspect)
-    record = record.changed(suspect=without_suspect(record.suspect, sender), updated_at=now)
-    if record.state is State.SENT and record.attempt == attempt:
+    same = record.attempt == attempt and (not before or record.last_sent_at == sent_at)
+    if same or not before:
+        record = record.changed(suspect=without_suspect(record.suspect, sender))
+    record = record.changed(updated_at=now)
+    if record.state is State.SENT and same:
         # somebody has taken the lease over, and not given the attempt up yet: it closes itself
-        return settle(record, contract, outcome, now=now, wait_s=contract.budget.backoff_s)
-    if record.attempt < attempt and record.open and record.state is not State.SENT:
-        return restored(record, contract, outcome, attempt, now)
+        known = not_alone(record, outcome) if before else record
+        return settle(known, contract, outcome, now=now, wait_s=contract.budget.backoff_s)
+    missing = record.attempt < attempt or (before and not same)
+    counted = record.state is State.SENT or (
+        record.state is State.UNKNOWN and record.attempt >= attempt
+    )
+    if missing and record.open and not counted:
+        number = max(attempt, record.attempt + 1)  # its own may have been given to another one
+        return restored(record, contract, outcome, number, sent_at, now)
     # one was counted when it was given up
     record = record.changed(sends=record.sends + max(0, outcome.sends - 1))
     if record.terminal:
@@ -151,9 +163,11 @@ def late(
         record = record.changed(last_possible_at=now)
         return confirm(record, contract, outcome, By.CALL, now)
     # it was counted as doubt when it was given up; a definite word takes that back, unless the
-    # client had sent by itself again, and tells only of the last time, or its send is lost
-    definite = record.attempt >= attempt and _is_definite(outcome)
+    # client had sent by itself again, and tells only of the last time, or sends may be lost
+    definite = record.attempt >= attempt and not before and _is_definite(outcome)
     doubt = max(0, record.doubt - 1) if definite else record.doubt
+    if missing and outcome.effect in (Effect.UNKNOWN, Effect.ACCEPTED):
+        doubt += 1  # of this one nothing was counted
     record = record.changed(doubt=doubt, last_possible_at=now)
     if record.state is State.UNKNOWN and doubt == 0 and definite:
         if outcome.effect is Effect.REFUSED and not outcome.retryable:
@@ -194,30 +208,6 @@ def _unsuspected(record: ActionRecord, now: float) -> ActionRecord:
         return record
     due_at = now if record.due_at is None else record.due_at
     return record.changed(evidence=Evidence.NOT_ASKED, due_at=due_at)
-
-
-def may_still_arrive(record: ActionRecord, contract: Contract, *, now: float) -> bool:
-    """Whether something sent earlier may still take effect, so that nobody can say "not done"."""
-    until = may_arrive_until(record, contract)
-    return until is not None and now < until
-
-
-def may_arrive_until(record: ActionRecord, contract: Contract) -> float | None:
-    """Until when something sent earlier may still take effect; None: nothing can.
-
-    Without end while an attempt is under way or its sender may still send (:func:`clear_suspects`
-    comes first). Else what was sent may be on its way: as long as the contract says that absence or
-    a refusal takes to be final, else as long as a send takes. Where all was refused, nothing is.
-    """
-    if record.state is State.SENT or record.suspect:
-        return inf
-    if record.last_possible_at is None or record.evidence is Evidence.ABSENT_FINAL:
-        return None
-    if record.state is not State.UNKNOWN:
-        return None
-    settling = contract.lookup.absence_final_after_s if contract.lookup is not None else None
-    promised = [s for s in (settling, contract.refusal_final_after_s) if s is not None]
-    return record.last_possible_at + max(promised, default=contract.budget.send_deadline_s)
 
 
 def open_review(record: ActionRecord, *, reason: str, now: float, by: By = By.WORKER) -> Move:

@@ -19,7 +19,7 @@ from ascertain.model.chain import Around, Keeps, Turns
 from ascertain.model.contract import Contract
 from ascertain.model.operations import Advanced, Beside, ClaimBy, Contested, Reply
 from ascertain.model.tables import By, State
-from ascertain.rules import cases, chain, fold, left
+from ascertain.rules import arrivals, cases, chain, fold, left
 from ascertain.rules import evidence as rules
 from ascertain.rules.cases import SEVERAL, Verdict
 from ascertain.rules.chain import advance_of
@@ -162,7 +162,8 @@ def _brought(hands: Hands, before: ActionRecord, move: Move) -> tuple[Beside, ..
 def _written(
     hands: Hands, before: ActionRecord, move: Move, beside: tuple[Beside, ...] = ()
 ) -> Reply:
-    operation = advance_of(before, move, None, (*beside, *_brought(hands, before, move)))
+    told = (*beside, *_brought(hands, before, move))
+    operation = advance_of(before, move, None, told, hands.ledger.epoch.id)
     reply = hands.committer.commit(operation)
     hands.written(operation, reply)
     return reply
@@ -208,8 +209,8 @@ def _closed_attempt(hands: Hands, record: ActionRecord) -> ActionRecord:
     if record.state is not State.SENT:
         return record
     suspect = "" if gone else f"{owner}#{record.attempt}"
-    lost = fold.lose(record, reason="lease_expired", suspect=suspect, now=now, by=By.WORKER)
-    return write(hands, record, lost)
+    given_up = fold.lose(record, reason="lease_expired", suspect=suspect, now=now, by=By.WORKER)
+    return write(hands, record, given_up)
 
 
 def _refuse_settled(record: ActionRecord, *, confirms: bool) -> None:
@@ -252,12 +253,16 @@ def _refuse_while_under_way(hands: Hands, record: ActionRecord, now: float) -> N
     contract = hands.contract_of(record, hands.registry.find(record.tool))
     if contract is None:
         contract = Contract(tool=record.tool, noun=record.tool)  # of which nothing is known
-    until = rules.may_arrive_until(record, contract)
+    sent, missing = (
+        arrivals.may_arrive_until(record, contract),
+        arrivals.missing_may_arrive_until(record, contract, hands.ledger.epoch, hands.lease_s),
+    )
+    until = max((one for one in (sent, missing) if one is not None), default=None)
     if until is None or until <= now:
         return
     at = datetime.fromtimestamp(until).astimezone()
     raise MayStillArrive(
-        f"What action {record.id} has sent may still take effect until {at:%Y-%m-%d %H:%M:%S}.",
+        f"What was sent of action {record.id} may still take effect until {at:%Y-%m-%d %H:%M:%S}.",
         next_step=f"Look at the provider again in {ceil(until - now)} s, then say it again; or "
         "confirm with a reference if it is there.",
         until=until,

@@ -52,7 +52,7 @@ class PostgresForms:
 
     def advance(self, before: ActionRecord, record: ActionRecord) -> Values:
         """A row to change, if it still stands as it did before."""
-        return (record.id, before.n, before.fence, *plain(record)[_FIRST_MOVING:])
+        return (record.id, before.n, before.fence, before.head, *plain(record)[_FIRST_MOVING:])
 
 
 class _Part(NamedTuple):

@@ -38,7 +38,8 @@ def _typed(*names: str) -> dict[str, str]:
 
 ACTION = Columns("action", _typed(*FIELDS))
 _MOVED_TYPES = {
-    "id": "text", "before_n": "bigint", "before_fence": "bigint", **_typed(*MOVING),
+    "id": "text", "before_n": "bigint", "before_fence": "bigint", "before_head": "bytea",
+    **_typed(*MOVING),
 }  # fmt: skip
 MOVED = Columns("moved", _MOVED_TYPES)
 EVENT = Columns("event", {

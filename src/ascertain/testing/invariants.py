@@ -21,7 +21,7 @@ from ascertain.model.outcome import RETRYABLE_KINDS, Effect, Evidence, Kind, Out
 from ascertain.model.tables import By, Event, State, step, terminal
 from ascertain.rules.budget import last_send_at
 from ascertain.rules.decide import Decision, What
-from ascertain.rules.lost import PERHAPS_SENT
+from ascertain.rules.lost import PERHAPS_SENT, SEND_RESTORED
 
 NO_DUPLICATE_EFFECT = "NoDuplicateEffect"
 NO_LIE = "NoLie"
@@ -347,12 +347,13 @@ def final_means_final(
 ) -> list[Violation]:
     """What ends for good is final, what was refused for a while is not, and no is no."""
     names = [event.event for event in events]
+    sent = any(event.event == Event.SEND and event.reason != SEND_RESTORED for event in events)
     found: list[Violation] = []
     if Event.WITHDRAW in names and not after.final:
         found.append(_found(FINAL_MEANS_FINAL, after, "withdrawn, and may be sent again"))
     if Event.REJECT in names and after.final and after.kind in RETRYABLE_KINDS:
         found.append(_found(FINAL_MEANS_FINAL, after, f"{after.kind} was taken for good"))
-    if Event.SEND in names and before.kind is Kind.WITHDRAWN:
+    if sent and before.kind is Kind.WITHDRAWN:
         found.append(_found(FINAL_MEANS_FINAL, after, "sent again after it was withdrawn"))
     return found
 

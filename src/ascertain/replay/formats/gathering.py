@@ -1,4 +1,4 @@
-"""From messages, one record after another, to conversations.
+"""From messages, one record after another, to conversations; and from what a tracer has recorded.
 
 A log of requests repeats the whole conversation in each: what the next record repeats is read once.
 """
@@ -6,12 +6,14 @@ A log of requests repeats the whole conversation in each: what the next record r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ascertain.replay.formats.conversation import Conversation, Entry, goes_on, joined
 from ascertain.replay.formats.misread import Misfit, RecordingError
 from ascertain.replay.formats.records import Record
 from ascertain.replay.formats.shapes import a_list, an_object
+
+T = TypeVar("T")
 
 NAMES = ("conversation_id", "thread_id", "session_id")
 RECORD_NAMES = ("id", "custom_id")  # of a record, and so perhaps of one request only
@@ -66,6 +68,52 @@ def conversations(source: str, found: Iterable[Record], dialect: Dialect) -> Ite
         held, group = new, mine
     if held is not None:
         yield held
+
+
+class Traced(NamedTuple, Generic[T]):
+    """A run or a span.
+
+    :param thread: the conversation that it says its trace belongs to, or ''. :param at: sorts what
+        belongs to one conversation. :param what: what is read of it; None: nothing is.
+    """
+
+    trace: str
+    thread: str
+    at: Any
+    what: T | None
+
+
+def by_thread(
+    source: str,
+    found: Iterable[Record],
+    expected: str,
+    traced: Callable[[Record], Iterable[Traced[T]]],
+    entries: Callable[[list[T]], Iterable[Entry]],
+) -> Iterator[Conversation]:
+    """The conversations of one file of traces: by thread where a part names one, else by trace.
+
+    :param traced: what a record holds; raises Misfit. :param entries: what was said in a
+        conversation, of its parts in order; raises Misfit.
+    :raises RecordingError: a record is not of this format; names the file and the line.
+    """
+    traces: dict[str, list[tuple[Any, int, T]]] = {}
+    threads: dict[str, str] = {}
+    for record in found:
+        with expecting(source, record.line, expected):
+            for trace, thread, at, what in traced(record):
+                if thread:
+                    threads.setdefault(trace, thread)
+                if what is not None:
+                    traces.setdefault(trace, []).append((at, record.line, what))
+    gathered: dict[str, list[tuple[Any, int, T]]] = {}
+    for trace, parts in traces.items():
+        gathered.setdefault(threads.get(trace, trace), []).extend(parts)
+    for name, parts in gathered.items():
+        parts.sort(key=lambda part: part[0])
+        line = parts[0][1]
+        with expecting(source, line, expected):
+            said = tuple(entries([what for _, _, what in parts]))
+        yield Conversation(id=name, line=line, entries=said)
 
 
 def _with(held: Conversation, entries: list[Entry]) -> Conversation:

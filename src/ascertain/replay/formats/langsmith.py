@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from ascertain.replay.formats import openai_chat
 from ascertain.replay.formats.conversation import (
@@ -21,7 +21,7 @@ from ascertain.replay.formats.conversation import (
     said_arguments,
     text_of,
 )
-from ascertain.replay.formats.gathering import expecting
+from ascertain.replay.formats.gathering import Traced, by_thread
 from ascertain.replay.formats.misread import Misfit
 from ascertain.replay.formats.records import Record
 from ascertain.replay.formats.shapes import an_object, is_list, is_object, list_in, object_in
@@ -34,12 +34,6 @@ _THREADS = ("session_id", "thread_id", "conversation_id")
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 
 
-class _Run(NamedTuple):
-    order: str
-    line: int
-    fields: dict[str, Any]
-
-
 def recognises(value: dict[str, Any]) -> bool:
     """Whether a record has what only this format has."""
     return "run_type" in value
@@ -50,34 +44,25 @@ def read(source: str, found: Iterable[Record]) -> Iterator[Conversation]:
 
     :raises RecordingError: a record is no run; names the line.
     """
-    runs: dict[str, list[_Run]] = {}
-    threads: dict[str, str] = {}
-    for record in found:
-        with expecting(source, record.line, EXPECTED):
-            for run in _all(an_object(record.value), record.line, ""):
-                trace = str(run.fields.get("trace_id") or run.fields.get("id") or run.line)
-                runs.setdefault(trace, []).append(run)
-                named = _thread_of(run.fields)
-                if named:
-                    threads.setdefault(trace, named)
-    gathered: dict[str, list[_Run]] = {}
-    for trace, members in runs.items():
-        gathered.setdefault(threads.get(trace, trace), []).extend(members)
-    for name, members in gathered.items():
-        members.sort(key=lambda run: run.order)
-        with expecting(source, members[0].line, EXPECTED):
-            yield Conversation(id=name, line=members[0].line, entries=tuple(_entries(members)))
+    return by_thread(source, found, EXPECTED, _traced, _entries)
 
 
-def _all(fields: dict[str, Any], line: int, trace: str) -> Iterator[_Run]:
-    """A run and those inside it."""
-    if not isinstance(fields.get("run_type"), str):
+def _traced(record: Record) -> Iterator[Traced[dict[str, Any]]]:
+    root = an_object(record.value)
+    named = str(root.get("id") or root.get("run_id") or record.line)
+    for trace, run in _all(root, named):
+        at = str(run.get("start_time") or run.get("dotted_order") or "")
+        yield Traced(trace, _thread_of(run), at, run)
+
+
+def _all(run: dict[str, Any], above: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A run and those inside it, each with its trace."""
+    if not isinstance(run.get("run_type"), str):
         raise Misfit('"run_type" is missing.')
-    trace = str(fields.get("trace_id") or trace or fields.get("id") or fields.get("run_id") or line)
-    own = {**fields, "trace_id": trace}
-    yield _Run(str(fields.get("start_time") or fields.get("dotted_order") or ""), line, own)
-    for child in fields.get("child_runs") or ():
-        yield from _all(an_object(child, "a child run"), line, trace)
+    trace = str(run.get("trace_id") or above)
+    yield trace, run
+    for child in run.get("child_runs") or ():
+        yield from _all(an_object(child, "a child run"), trace)
 
 
 def _thread_of(fields: dict[str, Any]) -> str:
@@ -86,20 +71,18 @@ def _thread_of(fields: dict[str, Any]) -> str:
     return next((str(metadata[name]) for name in _THREADS if metadata.get(name)), "")
 
 
-def _entries(runs: list[_Run]) -> list[Entry]:
+def _entries(runs: list[dict[str, Any]]) -> list[Entry]:
     history: list[Entry] = []
     executed: list[int] = []  # places in the history of calls that a tool run stands for
     for run in runs:
-        match run.fields["run_type"]:
+        match run["run_type"]:
             case "llm":
-                history = joined(
-                    history, list(_said(run.fields, *_prompt(run.fields), *_replies(run.fields)))
-                )
-            case "chain" if not run.fields.get("parent_run_id"):
+                history = joined(history, list(_said(run, *_prompt(run), *_replies(run))))
+            case "chain" if not run.get("parent_run_id"):
                 # Some tracers keep the prompt of a model as one text: what began it has messages.
-                history = joined(history, list(_said(run.fields, *_prompt(run.fields))))
+                history = joined(history, list(_said(run, *_prompt(run))))
             case "tool":
-                _execute(run.fields, history, executed)
+                _execute(run, history, executed)
             case _:
                 pass
     return history

@@ -26,7 +26,7 @@ from ascertain.replay.formats.conversation import (
     said_arguments,
     text_of,
 )
-from ascertain.replay.formats.gathering import expecting
+from ascertain.replay.formats.gathering import Traced, by_thread
 from ascertain.replay.formats.misread import Misfit
 from ascertain.replay.formats.records import Record
 from ascertain.replay.formats.shapes import (
@@ -59,10 +59,8 @@ def _is_span(value: dict[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class _Part:
-    """What one span or event tells, and when."""
+    """What one span or event tells."""
 
-    at: int
-    line: int
     where: str
     messages: list[Any] = field(default_factory=list[Any])
     tool: dict[str, Any] | None = None
@@ -74,27 +72,18 @@ def read(source: str, found: Iterable[Record]) -> Iterator[Conversation]:
 
     :raises RecordingError: a record is no OTLP JSON; names the line.
     """
-    parts: dict[str, list[_Part]] = {}
-    names: dict[str, str] = {}
-    for record in found:
-        with expecting(source, record.line, EXPECTED):
-            for span in _spans(an_object(record.value)):
-                attributes = attributes_of(span)
-                trace = str(span.get("traceId") or "")
-                named = attributes.get("gen_ai.conversation.id")
-                if isinstance(named, str) and named:
-                    names.setdefault(trace, named)
-                part = _part(span, attributes, record.line)
-                if part is not None:
-                    parts.setdefault(trace, []).append(part)
-    gathered: dict[str, list[_Part]] = {}
-    for trace, members in parts.items():
-        gathered.setdefault(names.get(trace, trace), []).extend(members)
-    for name, members in gathered.items():
-        members.sort(key=lambda part: part.at)
-        with expecting(source, members[0].line, EXPECTED):
-            entries = tuple(_entries(members))
-        yield Conversation(id=name, line=members[0].line, entries=entries)
+    return by_thread(source, found, EXPECTED, _traced, _entries)
+
+
+def _traced(record: Record) -> Iterator[Traced[_Part]]:
+    for span in _spans(an_object(record.value)):
+        attributes = attributes_of(span)
+        named = attributes.get("gen_ai.conversation.id")
+        yield Traced(
+            str(span.get("traceId") or ""), named if isinstance(named, str) else "",
+            _whole(span.get("startTimeUnixNano") or span.get("timeUnixNano") or 0, "the time"),
+            _part(span, attributes),
+        )  # fmt: skip
 
 
 def _spans(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -151,10 +140,8 @@ def _whole(value: object, what: str) -> int:
         raise Misfit(f"{what} must be a whole number, it is {kind_of(value)}.") from None
 
 
-def _part(span: dict[str, Any], attributes: dict[str, Any], line: int) -> _Part | None:
-    at = _whole(span.get("startTimeUnixNano") or span.get("timeUnixNano") or 0, "the time")
-    where = f"span {span.get('spanId') or '?'}"
-    part = _Part(at=at, line=line, where=where)
+def _part(span: dict[str, Any], attributes: dict[str, Any]) -> _Part | None:
+    part = _Part(where=f"span {span.get('spanId') or '?'}")
     part.is_error = an_object(span.get("status") or {}, "status").get("code") in _ERROR
     if attributes.get("gen_ai.operation.name") == "execute_tool":
         part.tool = attributes

@@ -8,9 +8,10 @@ INSERT INTO action SELECT wanted.* FROM json_populate_recordset(NULL::action, :r
 ON CONFLICT DO NOTHING RETURNING id;
 
 -- name: advance (rows)
--- Gives those that stood as they did before. The rows come in the order of their ids.
+-- Gives those that stood as they did before. The rows come in the order of their ids. By their heads
+-- they stand in the same history: after a fail-over numbers of events and fences are given once more.
 UPDATE action AS a SET {changes} FROM json_to_recordset(:rows::json) AS v({moving})
-WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence
+WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence AND a.head = v.before_head
 RETURNING a.id, a.waited;
 
 -- name: write_new (*)
@@ -33,7 +34,7 @@ SELECT id FROM done;
 -- and for which of them somebody waits. They come in the order of their ids.
 WITH done AS (
     UPDATE action AS a SET {changes} FROM (SELECT {each_moved}) AS v
-    WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence
+    WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence AND a.head = v.before_head
     RETURNING a.id, a.waited
 ), told AS (
     INSERT INTO event ({event}) SELECT e.* FROM (SELECT {each_event}) AS e
@@ -63,7 +64,7 @@ SELECT id FROM done;
 -- name: write_one_move (rows, events, payloads)
 WITH done AS (
     UPDATE action AS a SET {changes} FROM json_to_recordset(:rows::json) AS v({moving})
-    WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence
+    WHERE a.id = v.id AND a.n = v.before_n AND a.fence = v.before_fence AND a.head = v.before_head
     RETURNING a.id, a.waited
 ), told AS (
     INSERT INTO event SELECT e.* FROM json_populate_recordset(NULL::event, :events::json) AS e
