@@ -48,7 +48,7 @@ def test_no_rows_are_no_rows(ledger, url):
 def test_the_columns_are_those_of_the_ledger(ledger, url):
     ledger.now()
     assert ACTION.names == FIELDS
-    assert MOVED.names == ("id", "before_n", "before_fence", *MOVING)
+    assert MOVED.names == ("id", "before_n", "before_fence", "before_head", *MOVING)
     with hands.shell(url) as db:
         for columns, table in ((ACTION, "action"), (EVENT, "event"), (PAYLOAD, "payload")):
             db.execute(f"SELECT {columns.listed} FROM {table}")
