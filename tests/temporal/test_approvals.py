@@ -19,6 +19,7 @@ from ascertain.store.ledger import Filter
 from ascertain.temporal import Approval, Reconcile
 from ascertain.temporal.watch import Watch
 from ascertain.testing.world import Behaviour
+from tests.temporal.house import moment
 from tests.temporal.orders import Opening, Order, Wanted
 from tests.temporal.shop import SECRET
 
@@ -41,7 +42,7 @@ async def watching(house):
     async def look() -> None:
         while True:
             await watch.look()
-            await asyncio.sleep(0.1)
+            await moment()
 
     looking = asyncio.create_task(look())
     try:
