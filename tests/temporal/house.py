@@ -236,4 +236,5 @@ def _without_places(part):
 
 
 async def moment():
+    """The pause between two looks."""
     await asyncio.sleep(0.05)

@@ -174,7 +174,7 @@ def _again(
     make: Callable[[Mapping[str, Any], str], tuple[Wanted, dict[str, Any]]],
     stored: str,
 ) -> Wanted | None:
-    """What the caller gives, filled as an earlier call was; see :class:`~ascertain.flow.gate.Need`."""
+    """What the caller gives, filled as an earlier call was; see :attr:`Need.again`."""
     try:
         kept = entry.signature.restore(stored)
     except InvalidArguments:
