@@ -288,8 +288,8 @@ async def test_cancelled_while_it_takes_over_what_may_be_repeated_nothing_is_sen
             await pay(order_id="A1")
 
     await caller()
-    await asyncio.sleep(QUICK.backoff_max_s)  # it may be repeated from here on
-    before = only(app)
+    before, later = only(app), app.hands.clock() + QUICK.backoff_max_s
+    app.hands.clock = lambda: later  # it may be repeated from here on
     await CancelsAt(app, takes).cancelled(caller())
     record = only(app)
     assert (record.state, record.lease_owner, record.n) == (State.UNKNOWN, None, before.n)

@@ -126,7 +126,7 @@ class House:
         deadline = time.monotonic() + WITHIN_S
         while not await self._is_there(action):
             assert time.monotonic() < deadline, "no workflow has taken it up"
-            await _moment()
+            await moment()
         return await asyncio.wait_for(self.handle(action).result(), WITHIN_S)
 
     async def _is_there(self, action):
@@ -143,7 +143,7 @@ class House:
         deadline = time.monotonic() + within_s
         while not (found := await asyncio.to_thread(holds)):
             assert time.monotonic() < deadline, f"not within {within_s} s: {what}"
-            await _moment()
+            await moment()
         return found
 
     async def until_running(self, action):
@@ -159,7 +159,7 @@ class House:
                 if told is not None:
                     return told
             assert time.monotonic() < deadline, "the workflow does not tell"
-            await _moment()
+            await moment()
 
     def only(self, **more):
         (record,) = self.app.ledger.find(Filter(**more))
@@ -235,5 +235,6 @@ def _without_places(part):
     return {name: places.get(name, _without_places(one)) for name, one in part.items()}
 
 
-async def _moment():
+async def moment():
+    """The pause between two looks."""
     await asyncio.sleep(0.05)

@@ -9,19 +9,25 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowUpdateFailedError
 
 from ascertain import State
 from ascertain.runtime.approving import digest_of
-from ascertain.store.ledger import Filter
 from ascertain.temporal import Approval, Reconcile
 from ascertain.temporal.watch import Watch
 from ascertain.testing.world import Behaviour
+from tests.temporal.house import WITHIN_S, moment
 from tests.temporal.orders import Opening, Order, Wanted
 from tests.temporal.shop import SECRET
 
+CHILD_STARTED = EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED
+TASK_STARTED = EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED
+TASK_DONE = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+TIMER_STARTED = EventType.EVENT_TYPE_TIMER_STARTED
 pytestmark = pytest.mark.timeout(120)
 
 
@@ -41,13 +47,15 @@ async def watching(house):
     async def look() -> None:
         while True:
             await watch.look()
-            await asyncio.sleep(0.1)
+            await moment()
 
     looking = asyncio.create_task(look())
     try:
         yield
     finally:
         looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking  # what stopped it before is told
 
 
 async def begin(house):
@@ -56,6 +64,22 @@ async def begin(house):
         Order.run, Wanted(house.order, what="credit", waits=True),
         id=f"order-{house.order}", task_queue=house.queue,
     )  # fmt: skip
+
+
+async def until_it_waits(house, handle):
+    """Until a child of the user's workflow waits in its stead, and no worker has anything to do."""
+    deadline = time.monotonic() + WITHIN_S
+    while True:
+        events = (await handle.fetch_history()).events
+        assert time.monotonic() < deadline, [one.event_type for one in events]
+        begun = [one for one in events if one.event_type == CHILD_STARTED]
+        if begun and events[-1].event_type == TASK_DONE:
+            child = begun[0].child_workflow_execution_started_event_attributes.workflow_execution
+            waits = await house.client.get_workflow_handle(child.workflow_id).fetch_history()
+            kinds = [one.event_type for one in waits.events]
+            if TIMER_STARTED in kinds and kinds[-1] != TASK_STARTED:
+                return
+        await moment()
 
 
 async def waiting(house):
@@ -89,7 +113,7 @@ async def test_a_workflow_waits_while_workers_die_until_a_person_approves_at_the
     """The worker is killed while it waits; the word comes while none runs; one effect follows."""
     child = house.child(module="tests.temporal.orders")
     handle = await begin(house)
-    await house.until(lambda: house.app.ledger.find(Filter()), "the call is stored")
+    await until_it_waits(house, handle)
     action = house.app.action(house.only().id)
     assert action.record.review == "approval"
     child.send_signal(signal.SIGKILL)

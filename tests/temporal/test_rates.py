@@ -15,6 +15,7 @@ from ascertain.store.ledger import Filter
 from ascertain.temporal import Temporal
 from ascertain.testing.world import World
 from tests.fleet import shop
+from tests.temporal.house import moment
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -57,7 +58,7 @@ async def until_settled(ledger):
     deadline = time.monotonic() + WITHIN_S
     while await asyncio.to_thread(ledger.next_due_at) is not None:
         assert time.monotonic() < deadline, ledger.counts()
-        await asyncio.sleep(0.05)
+        await moment()
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["beside the ledger's worker", "alone"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -112,13 +112,6 @@ class Gate:
             text = canonical_native(dict(given))
             return wanting.held(self._hands, entry, scope, options, turn, text, keys)
 
-        def again(stored: str) -> Wanted | None:
-            try:
-                kept = entry.signature.restore(stored)
-            except InvalidArguments:
-                return None
-            return make({name: kept[name] for name in kept.keys() - given.keys()}, "")[0]
-
         def recent() -> Memory | None:
             if contexts.readiness.active(place, keys):
                 return None  # what is under way is waited for
@@ -140,7 +133,7 @@ class Gate:
             elsewhere=self._elsewhere,
             make=make,
             held=held,
-            again=again,
+            again=partial(_again, entry, given, make),
             keys=keys,
             recent=recent,
             vets=partial(is_vetted, self._hands, entry),
@@ -173,6 +166,20 @@ class Gate:
         filled = entry.contract.context.keys()
         values = entry.signature.restore(text)
         return {name: value for name, value in values.items() if name not in filled}
+
+
+def _again(
+    entry: Entry,
+    given: Mapping[str, Any],
+    make: Callable[[Mapping[str, Any], str], tuple[Wanted, dict[str, Any]]],
+    stored: str,
+) -> Wanted | None:
+    """What the caller gives, filled as an earlier call was; see :attr:`Need.again`."""
+    try:
+        kept = entry.signature.restore(stored)
+    except InvalidArguments:
+        return None
+    return make({name: kept[name] for name in kept.keys() - given.keys()}, "")[0]
 
 
 def declaration_of(entry: Entry) -> Declaration:
