@@ -37,7 +37,9 @@ TRIALS = {
         (EVERY, "tests/doors/test_pydantic_ai.py"), "pydantic_ai", ("openai>=3.57",)
     ),
     "openai-agents": Trial((EVERY, "tests/doors/test_openai_agents.py"), "openai_agents"),
-    "mcp": Trial(("tests/mcp", "--ignore=tests/mcp/test_fastmcp.py"), "", ("fastmcp>=4.2",)),
+    "mcp": Trial(
+        ("tests/mcp", "--ignore=tests/mcp/test_fastmcp.py"), "", ("typer>=0.20", "rich>=13.7")
+    ),
     "fastmcp": Trial(("tests/mcp/test_fastmcp.py",)),
     "strands": Trial(
         (EVERY, "tests/doors/test_strands.py"), "strands", ("strands-agents[anthropic,openai]",)
