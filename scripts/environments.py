@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".envs"
 # What every test needs, whatever it tests.
 TESTS = ("pytest>=8.4", "pytest-asyncio>=1.2", "pytest-timeout>=2.4", "pytest-xdist>=3.8",
-         "coverage[toml]>=7.10", "hypothesis>=6.140", "httpx>=0.27")  # fmt: skip
+         "coverage[toml]>=7.10", "hypothesis>=6.140", "httpx>=0.27",
+         "psycopg[binary]>=3.2.2")  # fmt: skip
 
 
 class NotBuiltError(Exception):

@@ -7,6 +7,7 @@ from claude_agent_sdk import ClaudeSDKClient, create_sdk_mcp_server, query
 from ascertain import State
 from ascertain.adapters.claude_agent import GuardedServer
 from ascertain.adapters.door import Door
+from tests.docs.pages import block_with
 from tests.doors.drivers.claude_agent import asked, of_server, options_of, told_in, tool_of
 from tests.doors.endpoint import endpoint
 from tests.doors.script import DONE, Call, Say, calls

@@ -17,6 +17,7 @@ from google.genai import types
 from ascertain import State
 from ascertain.adapters.door import Door
 from ascertain.adapters.google_adk import AscertainPlugin, Guarded, user_scope
+from tests.docs.pages import block_with
 from tests.doors.drivers.google_adk import PLEASE, asking, ran, told_in, tool_of
 from tests.doors.endpoint import endpoint
 from tests.doors.script import DONE, Call, calls

@@ -14,6 +14,7 @@ from ascertain import State
 from ascertain.adapters.door import Door
 from ascertain.adapters.strands import guard
 from ascertain.errors import NoScope
+from tests.docs.pages import block_with
 from tests.doors.drivers.strands import anthropic, told_in, tool_of
 from tests.doors.endpoint import endpoint
 from tests.doors.script import DONE, Call, Say, calls

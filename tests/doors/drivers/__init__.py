@@ -19,6 +19,7 @@ HERE = ("anthropic", "openai", "langgraph", "pydantic_ai", "openai_agents")
 APART = ("strands", "google_adk", "claude_agent")
 
 asked = os.environ.get("DOORS", "").split()
+ELSEWHERE = [name for name in APART if name not in asked]
 DRIVERS = [
     driver
     for name in asked or HERE
