@@ -1,6 +1,6 @@
 """A framework's own tool, guarded as it is: what a run may send, and what a worker may do."""
 
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +10,7 @@ from ascertain.adapters.calling import ToolCall
 from ascertain.adapters.door import Door
 from ascertain.adapters.told import NOTHING
 from ascertain.errors import ContractError, LedgerLocked, NoScope
+from ascertain.runtime import sync
 from tests.doors.shop import schema
 
 QUICK = Budget(turn_s=0.2, turn_sends=1)
@@ -17,16 +18,16 @@ SCHEMA = schema("order", "key", note="")
 
 
 class House:
-    """An app, a provider of a few lines whose answers get lost, and a clock that can be set."""
+    """An app, a provider of a few lines whose answers get lost, and a clock that goes by pauses."""
 
     def __init__(self, folder, **said):
-        self.ahead_s = 0.0
+        self.now = 1_800_000_000.0
         self.sent = []
         self.loses = 1
         self.keeps = True  # what it answered nothing to, it did all the same
         self.app = Ascertain(
             f"sqlite:///{folder}/ledger.db", worker="none", secret=b"s" * 32,
-            clock=lambda: time.time() + self.ahead_s,
+            clock=lambda: self.now,
         )  # fmt: skip
         session = self.app.session("chat-42", principal="u7", turn="m1")
         self.door = Door(self.app, scope=session)
@@ -54,9 +55,12 @@ class House:
         call = ToolCall("open_case", {"order": "A1", **more}, id)
         return self.door.answer(call, self.run if run == "its own" else run)
 
+    def pass_by(self, seconds):
+        self.now += seconds
+
     def later(self, seconds=30.0):
         """Time goes by, and a worker takes up what is due."""
-        self.ahead_s += seconds
+        self.pass_by(seconds)
         self.app.recover()
         (action,) = self.app.session("chat-42", principal="u7").actions(whole=True)
         return action
@@ -67,7 +71,8 @@ def asks(house_find):
 
 
 @pytest.fixture
-def make(tmp_path):
+def make(tmp_path, monkeypatch):
+    """Turns are short, and end by their pauses: however busy the machine is."""
     made = []
 
     def build(*, lookup=True, **said):
@@ -78,6 +83,7 @@ def make(tmp_path):
 
         more = {"lookup": asks(find)} if lookup else {}
         house = House(tmp_path, **more, **said)
+        monkeypatch.setattr(sync, "time", SimpleNamespace(sleep=house.pass_by))
         made.append(house)
         return house
 

@@ -11,8 +11,9 @@ In a hand `cut` is its basis as the standby sees it, and after the fail-over `ol
 ledger still knows its attempt (`KEPT`, `LOST`).
 
 What the model assumes beside what `machine` says: a ledger fails over once; a write is compared
-with the history that it stands on, not with how long that is; a send is compared with the epoch in which
-it was decided; everybody hears of the new epoch with its first write.
+with the history that it stands on, not with how long that is; a send is compared with the epoch in
+which it was decided; everybody hears of the new epoch with its first write; and where a person says
+"not done", no sender that is missing has rested beyond its lease: none of them can be asked.
 """
 
 from tests.prove.machine import ATTEMPT, CURRENT, SINCE, STALE, Machine, Next

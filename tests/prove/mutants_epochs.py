@@ -17,7 +17,8 @@ GROUND = {variant.name.removesuffix(", a fail-over"): variant for variant in FAI
 def mutant(name, where, kinds, what, *patches, **more):
     MUTANTS.append(Mutant(name, what, tuple(patches), **more))
     kinds = frozenset({"fail_over", *kinds.split()})
-    GROUNDS[name] = (GROUND[where.name].but(kinds=kinds, faults=len(kinds)),)
+    ground = GROUND[where.name].but(kinds=kinds, faults=len(kinds))
+    GROUNDS[name] = (ground.but(verdicts=0) if "pause" in kinds else ground,)
 
 
 class ForgetsEpochs(Ledger):

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.every_ledger
 ROOT = Path(__file__).resolve().parent.parent.parent
 PEOPLE = 200
 KILLED_AFTER = (30, 60)
+FINISHED_WITHIN_S = 60.0  # how they end is what is judged, not how soon a busy machine gets there
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def _recovered(url: str, world: World) -> Counter[str]:
         app, client = refunds.agents_app(url, world.url)
         async with app, client:
             worker = app.make_worker()
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + FINISHED_WITHIN_S
             while (due_at := app.ledger.next_due_at()) is not None:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
