@@ -203,16 +203,14 @@ def declare(
     return entry
 
 
-_SAMPLE = Undone(action_id="", tool="", key="", provider_ref=None, arguments={})
-
-
 def _check_takes_undone(tool: str, signature: Signature, parameter: str) -> None:
     """Refuse a parameter that would not be given what is stored for it, when it comes to that.
 
     :raises ContractError: it cannot hold an :class:`~ascertain.Undone`, or gives back another type.
     """
+    sample = Undone(action_id="", tool="", key="", provider_ref=None, arguments={})
     try:
-        again = signature.restore(signature.bind((_SAMPLE,)).text)[parameter]
+        again = signature.restore(signature.bind((sample,)).text)[parameter]
     except AscertainError as error:
         cause = f"it cannot be given one by position ({error.message.rstrip('.')})"
     else:
