@@ -31,9 +31,7 @@ def may_arrive_until(record: ActionRecord, contract: Contract) -> float | None:
         return None
     if record.state is not State.UNKNOWN:
         return None
-    settling = contract.lookup.absence_final_after_s if contract.lookup is not None else None
-    promised = [s for s in (settling, contract.refusal_final_after_s) if s is not None]
-    return record.last_possible_at + max(promised, default=contract.budget.send_deadline_s)
+    return record.last_possible_at + _on_its_way_s(contract)
 
 
 def missing_may_arrive_until(
@@ -42,7 +40,12 @@ def missing_may_arrive_until(
     """Until when an attempt that is missing may still take effect; None: none is."""
     if not may_lack_attempt(record, contract, epoch):
         return None
+    covers_s = contract.budget.send_deadline_s
+    return epoch.began_at + covers_s + lease_s + _on_its_way_s(contract)
+
+
+def _on_its_way_s(contract: Contract) -> float:
+    """How long after its sender had to end what it sent may still arrive."""
     settling = contract.lookup.absence_final_after_s if contract.lookup is not None else None
     promised = [s for s in (settling, contract.refusal_final_after_s) if s is not None]
-    covers_s = contract.budget.send_deadline_s
-    return epoch.began_at + covers_s + lease_s + max(promised, default=covers_s)
+    return max(promised, default=contract.budget.send_deadline_s)

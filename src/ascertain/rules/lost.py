@@ -86,9 +86,8 @@ def perhaps_sent(
     refused = record.refused if wanted else 1
     attempt, since = record.attempt + 1, _since(epoch)
     if contract.lookup is not None and contract.lookup.fences == "attempt":
-        attempt = max(
-            attempt, contract.budget.sends
-        )  # a fence has to be above all that are missing
+        # a fence has to be above all that are missing
+        attempt = max(attempt, contract.budget.sends)
     first = since if record.first_sent_at is None else min(since, record.first_sent_at)
     sent = move(
         record, Event.SEND, by, PERHAPS_SENT, now, detail={"epoch": epoch.n},
