@@ -1,6 +1,7 @@
 """F14: retries of frameworks around guarded tools are found, by the frameworks' own objects."""
 
 import json
+import shutil
 import sys
 import types
 
@@ -112,6 +113,8 @@ def around(here, cli):
     """The findings on what a module around the shop has put together."""
 
     def lint(source):
+        # Python takes what it compiled for current if the size and the second are the same.
+        shutil.rmtree(here / "__pycache__", ignore_errors=True)
         (here / "shop.py").write_text(SHOP)
         (here / "agent.py").write_text(f"from shop import app, call, get_mail, send_mail\n{source}")
         done = cli("lint", "agent:app", "--json")

@@ -60,7 +60,7 @@ async def test_a_late_answer_is_recorded_although_no_host_is_there(house, mode):
 
 @modes
 async def test_after_its_deadline_it_is_unknown_to_whoever_asks_and_never_sent_again(house, mode):
-    tools = {"send_note": {"budget": {"turn_s": 0.3, "send_deadline_s": 0.3}}}
+    tools = {"send_note": {"budget": {"turn_s": 5.0, "send_deadline_s": 0.3}}}
     async with house.host(mode=mode, tools=tools) as host:
         await gives_up(house, host)
         for _ in range(2):

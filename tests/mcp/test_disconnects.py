@@ -125,7 +125,7 @@ async def test_what_was_under_way_when_a_session_ended_has_lost_its_answer(house
 
 
 async def test_a_server_that_cannot_be_reached_was_sent_nothing(house):
-    tools = {"send_note": {"budget": {"turn_s": 0.3, "send_deadline_s": 0.2, "backoff_s": 0.05}}}
+    tools = {"send_note": {"budget": {"turn_s": 2.0, "send_deadline_s": 2.0, "backoff_s": 0.05}}}
     async with house.host(tools=tools) as host:
         house.down = True
         house.cut()

@@ -6,7 +6,14 @@ import pytest
 
 from ascertain.model.action import EventRecord
 from ascertain.model.contract import Approval, Contract
-from ascertain.rules.approval import Granted, NotGranted, asked_for, digest_of, granted
+from ascertain.rules.approval import (
+    Granted,
+    NotGranted,
+    asked_for,
+    digest_of,
+    granted,
+    is_last_word,
+)
 from ascertain.rules.identity import intent_mac
 from tests.laws.records import NOW, record
 
@@ -90,3 +97,27 @@ def test_req_U10_whether_it_is_needed_is_said_by_the_contract_or_the_first_event
     said = Contract(tool="t", noun="t", approval=contract)
     assert asked_for(said, [first]) is needs
     assert asked_for(said, []) is (contract is not Approval.NONE)
+
+
+@pytest.mark.parametrize(
+    "events, heard",
+    [
+        ([], False),
+        ([event(2, by="call")], False),
+        ([event(2)], True),
+        ([event(2), event(3, by="worker")], True),
+        ([event(2, "declined", what="withdraw")], False),
+        ([event(2), event(3, "declined", what="withdraw")], False),
+        ([event(2, who="wang")], False),
+        ([event(2, approval="other")], False),
+    ],
+)
+def test_what_a_person_said_last_is_known_when_it_is_said_again(events, heard):
+    """The answer to the first time may have been lost."""
+    assert is_last_word(events, "approved", by="li", digest=DIGEST) is heard
+
+
+def test_a_word_that_names_no_call_is_known_by_who_said_it():
+    said = [event(2, "declined", what="withdraw", approval=None)]
+    assert is_last_word(said, "declined", by="li")
+    assert not is_last_word(said, "declined", by="wang")
