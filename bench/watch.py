@@ -92,7 +92,7 @@ def _when(kind: str, now: float) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def shell(url: str) -> Iterator[Run]:
+def other_session(url: str) -> Iterator[Run]:
     """Another session in the same database."""
     if is_postgres(url):
         import psycopg
@@ -135,7 +135,7 @@ def watch(url: str, open_: int, closed: int) -> dict[str, dict[str, float]]:
     ledger = open_ledger(url)
     try:
         ids = models(ledger)
-        with shell(url) as run:
+        with other_session(url) as run:
 
             def add(kind: str, numbers: range) -> None:
                 fill(run, ids[kind], kind, numbers, time.time())

@@ -118,7 +118,7 @@ def test_req_P05_three_pasts_behind_one_timeout_end_differently(desk, world, ord
 def test_req_P05_a_lookup_without_an_answer_leaves_it_unknown_and_due(desk, world, order):
     """No answer to the look-up either: still unknown, in the recovery queue, nothing repeated."""
     world.script("listed", {"order": order}, ["reply_lost"], lookup=["error_500"] * 50)
-    create = desk.tool("listed", budget=replace(QUICK, unanswered=500))
+    create = desk.tool("listed", budget=replace(QUICK, unanswered=500, send_deadline_s=2.0))
     with desk.session():
         action = create(order_id=order)
     assert action.state is State.UNKNOWN
