@@ -123,7 +123,7 @@ def model_facing():
         yield type(error).__name__, told.text(unmade.refused("open_case", error))
     yield "cut_off", told.text(unmade.cut_off("open_case"))
     yield "not_listed", told.text(unmade.not_listed("open_case"))
-    yield "no_answer", told.text(unmade.no_answer("look_around"))
+    yield "no_answer", told.text(unmade.no_answer("look_around", ValueError("x")))
     yield "no_run", guests.NO_RUN
 
 

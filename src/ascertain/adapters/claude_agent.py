@@ -140,8 +140,11 @@ class GuardedServer:
         """A tool that is none of ours, as the SDK would have called it."""
         try:
             said = await tool.handler(given)
-        except Exception:
-            return types.CallToolResult.model_validate(told.claude_agent(no_answer(tool.name)))
+        except Exception as error:
+            fact = no_answer(tool.name, error)
+            return types.CallToolResult.model_validate(told.claude_agent(fact))
+                told.claude_agent(no_answer(tool.name, error))
+            )
         shown = {"content": said.get("content", []), "isError": bool(said.get("is_error"))}
         return types.CallToolResult.model_validate(shown)
 

@@ -212,8 +212,8 @@ def _made(door: Door, call: ToolCall, run: Run | None) -> Fact:
         return arguments
     try:
         return _passed(call, run(arguments))
-    except Exception:
-        return no_answer(call.tool)
+    except Exception as error:
+        return no_answer(call.tool, error)
 
 
 async def _made_async(door: Door, call: ToolCall, run: Run | None) -> Fact:
@@ -224,8 +224,8 @@ async def _made_async(door: Door, call: ToolCall, run: Run | None) -> Fact:
         return arguments
     try:
         return _passed(call, await run(arguments))
-    except Exception:
-        return no_answer(call.tool)
+    except Exception as error:
+        return no_answer(call.tool, error)
 
 
 def _parsed(call: ToolCall) -> dict[str, Any] | Fact:

@@ -5,6 +5,7 @@ Those that were refused before anything was stored or sent, and those of tools n
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +25,8 @@ from ascertain.model.tables import State
 from ascertain.rules.facts import ASK_PERSON, CORRECT_ARGUMENTS, WAIT
 from ascertain.rules.project import WorkflowState
 from ascertain.rules.texts import clean
+
+log = logging.getLogger("ascertain")
 
 
 class Words(NamedTuple):
@@ -124,11 +127,13 @@ def not_listed(tool: str) -> Fact:
     return _fact(tool, NOT_LISTED, words, {})
 
 
-def no_answer(tool: str) -> Fact:
+def no_answer(tool: str, error: Exception) -> Fact:
     """A tool that is none of ours and gave no answer: what it has done, nobody knows.
 
-    Nothing of its exception is told.
+    Nothing of its exception is told; the operator's log says what kind it was, and where.
     """
+    log.warning("%s was let through, and raised %s", clean(tool, 80), type(error).__name__)
+    log.debug("%s raised", clean(tool, 80), exc_info=error)
     words = Words(
         (WAIT, ASK_PERSON),
         "There was no answer; what became of it is not known.",
