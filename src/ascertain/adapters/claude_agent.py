@@ -143,8 +143,6 @@ class GuardedServer:
         except Exception as error:
             fact = no_answer(tool.name, error)
             return types.CallToolResult.model_validate(told.claude_agent(fact))
-                told.claude_agent(no_answer(tool.name, error))
-            )
         shown = {"content": said.get("content", []), "isError": bool(said.get("is_error"))}
         return types.CallToolResult.model_validate(shown)
 
